@@ -1,0 +1,84 @@
+// What an environment is to the rest of the house: a value that is reset, stepped, answered and graded. No I/O, no clock.
+import type { RewardContract } from '../protocol/contract.ts'
+import type { Message, ToolCall, ToolDefinition } from '../protocol/conversation.ts'
+import type { JsonObject } from '../protocol/json.ts'
+
+/** A task as the engine plays it: `spec` is in the environment's own form. */
+export interface Task {
+  /** `<pack>/<spec id>`; `inline/<hash>` where the spec came with the batch. */
+  id: string
+  environment: string
+  spec: JsonObject
+}
+
+/** What the policy is told of a call. `is_error` marks a refused or failed call; the content says why. */
+export interface Observation {
+  content: string
+  is_error: boolean
+}
+
+/** What a call did. `end` (a word such as `max_calls`) closes the episode after the running turn. */
+export interface Step<State> {
+  state: State
+  observation: Observation
+  audit: JsonObject
+  end?: string
+}
+
+/** What answers a message without calls: the user's next message, or the end of the episode and why (`final`, …). */
+export type UserTurn<State> = { state: State; say: string } | { state: State; end: string }
+
+/**
+ * What the grader says. `rewards` holds the fields of the environment's reward contract and nothing else; a real zero
+ * is `scored` with 0, a score that cannot be had is `unavailable` with the reason.
+ */
+export type Grade =
+  | { status: 'scored'; rewards: Record<string, number | null>; evidence: JsonObject }
+  | { status: 'unavailable'; reason: string; evidence: JsonObject }
+
+/** One thing that is wrong with a task's spec; `rule` is the gate's (V01, …). */
+export interface TaskProblem {
+  rule: string
+  path: string
+  expected: string
+  found: string
+  message: string
+}
+
+/** What may be shown of a task to anyone: never grading, hidden strings or transcripts. */
+export interface TaskDescription {
+  title: string
+  /** A larger batch limit gives way to these. */
+  limits: { max_turns?: number; max_calls?: number }
+  [fact: string]: unknown
+}
+
+/**
+ * An executable world. Every function is pure: the same arguments give the same result on any thread, and `State` is
+ * plain data (structured clone keeps it). A function that throws is a fault of the environment and never of the policy:
+ * `reset`, `open`, `tools`, `step`, `hear`, `reply` and `anchor` end the episode as `infra_env`, `grade` as
+ * `verifier_error`.
+ */
+export interface Environment<State = unknown> {
+  /** What `grade` fills. */
+  contract: RewardContract
+  /** What is wrong with a spec, found without playing it; an empty list where nothing is. */
+  problems(spec: JsonObject): TaskProblem[]
+  describe(task: Task): TaskDescription
+  reset(task: Task, seed: number): State
+  /** The system message (who acts, date, rules) and the first user message. */
+  open(state: State): Message[]
+  /** The tools as the model sees them. */
+  tools(state: State): ToolDefinition[]
+  /** Runs one call of turn `turn` (from 0). Wrong calls are answered with an error observation, never thrown. */
+  step(state: State, call: ToolCall, turn: number): Step<State>
+  /** Takes note of what the policy said beside its calls; graders may read it. */
+  hear(state: State, message: string, turn: number): State
+  /** Answers a message without calls: a simulated user, or the end of the episode. */
+  reply(state: State, message: string, turn: number): UserTurn<State>
+  grade(state: State): Grade
+  /** Digest of records and evidence read so far, without clock, stamps, call counts and audit. */
+  anchor(state: State): string
+  /** The spec of the `index`-th generated task, for packs that say `generated`. */
+  generate?(index: number, seed: number): JsonObject
+}

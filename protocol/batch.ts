@@ -1,0 +1,142 @@
+// What a trainer asks for: a batch of tasks, a policy, a contract and limits; and what it hears of its progress.
+import { z } from 'zod'
+import { rewardContractSchema } from './contract.ts'
+import { idSchema, taskIdSchema } from './ids.ts'
+import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
+import { THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
+
+const jsonObjectSchema = z.record(z.string(), z.json())
+
+const taskRequestSchema = z
+  .strictObject({
+    task: taskIdSchema.optional(),
+    /** An inline task, as a pack would hold it; `environment` says whose (default: office). */
+    spec: jsonObjectSchema.optional(),
+    environment: idSchema.optional(),
+    seed: z.int().min(0).optional(),
+    metadata: jsonObjectSchema.default({}),
+  })
+  .refine((task) => (task.task === undefined) !== (task.spec === undefined), {
+    message: 'give exactly one of task (an id) and spec (an inline task)',
+  })
+
+export const samplingSchema = z.strictObject({
+  temperature: z.number().min(0).max(5).default(1),
+  top_p: z.number().gt(0).max(1).default(1),
+  max_tokens: z.int().min(1).max(1_000_000).default(1024),
+  seed: z.int().min(0).optional(),
+})
+export type Sampling = z.output<typeof samplingSchema>
+
+export const policySchema = z.strictObject({
+  backend: idSchema.default('main'),
+  model: z.string().min(1).optional(),
+  /** `chat`: the backend renders the conversation; `tokens`: Paddock does and sends token ids. */
+  mode: z.enum(['chat', 'tokens']).default('chat'),
+  tool_format: z.enum(TOOL_FORMATS).default('hermes'),
+  thinking: z.enum(THINKING_MODES).default('none'),
+  sampling: samplingSchema.prefault({}),
+  version: z.int().min(0).optional(),
+  chat_template_kwargs: jsonObjectSchema.default({}),
+  max_staleness: z.int().min(0).nullable().default(null),
+})
+
+export const limitsSchema = z.strictObject({
+  max_turns: z.int().min(1).max(1000).default(20),
+  /** Sampled tokens of one episode over all its turns. */
+  max_tokens: z.int().min(1).max(10_000_000).default(16_384),
+  turn_timeout_s: z.number().gt(0).max(86_400).default(120),
+  episode_timeout_s: z.number().gt(0).max(86_400).default(900),
+  group_timeout_s: z.number().gt(0).max(86_400).default(1800),
+})
+
+export const groupPolicySchema = z.strictObject({
+  /** Tries at each episode, the first included. */
+  attempts: z.int().min(1).max(100).default(3),
+  /** Scored episodes that a group needs for a verdict of its rewards; default: the group size. */
+  min_scored: z.int().min(1).optional(),
+  on_short: z.enum(['retry', 'top_up', 'close', 'drop']).default('retry'),
+  zero_variance: z.enum(['deliver', 'drop', 'replace']).default('deliver'),
+})
+
+export const batchRequestSchema = z
+  .strictObject({
+    id: idSchema.optional(),
+    tasks: z.array(taskRequestSchema).min(1).max(10_000),
+    group_size: z.int().min(1).max(1024),
+    mode: z.enum(['train', 'eval']).default('train'),
+    policy: policySchema.prefault({}),
+    reward: z
+      .strictObject({
+        contract: z.union([z.string(), rewardContractSchema]).optional(),
+        reads: z.array(z.string()).default([]),
+        rename: z.record(z.string(), z.string()).default({}),
+      })
+      .prefault({}),
+    advantage: z
+      .strictObject({
+        estimator: z.string().default('grpo'),
+        settings: jsonObjectSchema.default({}),
+      })
+      .prefault({}),
+    limits: limitsSchema.prefault({}),
+    groups: groupPolicySchema.prefault({}),
+  })
+  .meta({ id: 'BatchRequest' })
+
+export type BatchRequest = z.output<typeof batchRequestSchema>
+export type Limits = z.output<typeof limitsSchema>
+export type GroupPolicy = z.output<typeof groupPolicySchema>
+export type Mode = BatchRequest['mode']
+
+export const batchAcceptedSchema = z
+  .strictObject({ id: idSchema, groups: z.int(), episodes: z.int() })
+  .meta({ id: 'BatchAccepted' })
+export type BatchAccepted = z.output<typeof batchAcceptedSchema>
+
+/** `GET /v1/batches/:id`. Counters only grow; `in_flight` is started minus finished at every observation. */
+export interface BatchProgress {
+  id: string
+  mode: Mode
+  state: 'running' | 'finished' | 'cancelled'
+  group_size: number
+  episodes: {
+    total: number
+    started: number
+    finished: number
+    in_flight: number
+    outcomes: Partial<Record<EpisodeOutcome, number>>
+    /** Attempts that failed and were tried again, by their outcome. */
+    retried: Partial<Record<EpisodeOutcome, number>>
+    /** Mean reward over scored episodes; null while there are none. */
+    mean_reward: number | null
+  }
+  groups: {
+    total: number
+    started: number
+    finished: number
+    in_flight: number
+    ready: number
+    leased: number
+    verdicts: Partial<Record<GroupVerdict, number>>
+    settled: Partial<Record<Settlement, number>>
+    /** Groups that were not delivered, with what they cost and why. */
+    dropped: {
+      id: string
+      task: string
+      verdict: GroupVerdict
+      reason: string | null
+      cost: GroupCost
+    }[]
+  }
+  tokens: { prompt: number; completion: number }
+  seconds: number
+  done: boolean
+}
+
+export interface GroupCost {
+  prompt_tokens: number
+  completion_tokens: number
+  /** Seconds of policy requests, summed over the group's attempts. */
+  seconds: number
+}

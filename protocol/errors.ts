@@ -1,0 +1,71 @@
+// The one error type and its closed list of codes; on the wire an RFC 9457 problem document.
+
+/** Every code, the HTTP status it is sent with, and whether the same request may succeed later. */
+export const ERROR_CODES = {
+  invalid_request: { status: 400, retryable: false, title: 'The request does not fit its schema' },
+  malformed_json: { status: 400, retryable: false, title: 'The body is no JSON' },
+  unauthorized: { status: 401, retryable: false, title: 'A bearer token is required' },
+  not_found: { status: 404, retryable: false, title: 'No such thing' },
+  conflict: { status: 409, retryable: false, title: 'The id is taken by a different request' },
+  body_too_large: { status: 413, retryable: false, title: 'The body is larger than the limit' },
+  unsupported_media_type: {
+    status: 415,
+    retryable: false,
+    title: 'The content type is not served',
+  },
+  contract_mismatch: {
+    status: 422,
+    retryable: false,
+    title: 'The reward contract cannot serve this',
+  },
+  invalid_task: { status: 422, retryable: false, title: 'The task cannot be played' },
+  invalid_config: { status: 500, retryable: false, title: 'The configuration is not valid' },
+  queue_full: { status: 429, retryable: true, title: 'The server has all the work it takes' },
+  draining: { status: 503, retryable: true, title: 'The server is stopping' },
+  internal: { status: 500, retryable: false, title: 'A fault of the server' },
+} as const satisfies Record<string, { status: number; retryable: boolean; title: string }>
+
+export type ErrorCode = keyof typeof ERROR_CODES
+
+/** An RFC 9457 problem document: what a client gets with every status of 400 and above. */
+export interface Problem {
+  type: string
+  title: string
+  status: number
+  code: ErrorCode
+  retryable: boolean
+  detail: string
+  /** JSON path of the offending value, as `tasks[0].seed`; empty where the whole request is meant. */
+  path: string
+}
+
+/**
+ * The error of every room. `message` says what was expected, what came and what to do; `path` points at the value.
+ * A caller's mistake and a fault use it alike; an expected outcome is a value and no error.
+ */
+export class PaddockError extends Error {
+  readonly code: ErrorCode
+  readonly path: string
+
+  constructor(code: ErrorCode, message: string, options: { path?: string; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'PaddockError'
+    this.code = code
+    this.path = options.path ?? ''
+  }
+
+  /** The same as a problem document. */
+  toProblem(): Problem {
+    const { status, retryable, title } = ERROR_CODES[this.code]
+    const type = `urn:paddock:problem:${this.code}`
+    return {
+      type,
+      title,
+      status,
+      code: this.code,
+      retryable,
+      detail: this.message,
+      path: this.path,
+    }
+  }
+}

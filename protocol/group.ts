@@ -1,0 +1,112 @@
+// A finished group as a trainer gets it, and the calls by which it is leased, acknowledged and handed back.
+import { z } from 'zod'
+import type { GroupCost } from './batch.ts'
+import { idSchema } from './ids.ts'
+import type { JsonObject } from './json.ts'
+import type { EpisodeOutcome, GroupVerdict, Level } from './outcomes.ts'
+
+/** A run of sampled tokens of one policy version: `[start, end)` indexes the sample's arrays. */
+export interface VersionSpan {
+  version: number | null
+  start: number
+  end: number
+  /** True where the backend did not say it of the tokens themselves but was asked around the call. */
+  approximate?: boolean
+}
+
+/**
+ * One training row: an unbroken token chain of an episode. `ids`, `mask` and `logprobs` have one length; `mask` is 1
+ * exactly where the policy sampled the id, and `logprobs` is 0 elsewhere. `prompt_length` counts the ids before the
+ * first that was sampled.
+ */
+export interface Sample<Ids = number[], Mask = number[], Logprobs = number[]> {
+  ids: Ids
+  mask: Mask
+  logprobs: Logprobs
+  prompt_length: number
+  versions: VersionSpan[]
+}
+
+/** Where a turn's sampled tokens lie (`[start, end)` of its sample; null where no token ids are known). */
+export interface DeliveredTurn {
+  sample: number | null
+  start: number
+  end: number
+  advantage: number | null
+  anchor: string
+}
+
+export interface GroupStats {
+  n: number
+  scored: number
+  mean: number | null
+  /** Population standard deviation of the scored rewards. */
+  std: number | null
+  /** How many different completions the scored episodes hold. */
+  distinct: number
+}
+
+export interface DeliveredEpisode {
+  id: string
+  index: number
+  attempt: number
+  outcome: EpisodeOutcome
+  reason: string | null
+  reward: number | null
+  rewards: Record<string, number | null> | null
+  advantage: number | null
+  turns: DeliveredTurn[]
+  grade: JsonObject | null
+  samples: Sample[]
+}
+
+export interface GroupLease {
+  id: string
+  expires_in_s: number
+  /** 1 for the first delivery, one more for each redelivery. */
+  delivery: number
+}
+
+/** A group as `POST /v1/batches/:id/lease` gives it. */
+export interface DeliveredGroup {
+  id: string
+  lease: GroupLease
+  batch: string
+  task: string
+  seed: number
+  metadata: JsonObject
+  verdict: GroupVerdict
+  level: Level | null
+  /** `name@version#hash` of the reward contract. */
+  contract: string
+  estimator: string
+  policy: { model: string | null; version_min: number | null; version_max: number | null }
+  stats: GroupStats
+  cost: GroupCost
+  episodes: DeliveredEpisode[]
+}
+
+export const leaseRequestSchema = z
+  .strictObject({
+    max: z.int().min(1).max(1024).default(1),
+    lease_s: z.number().gt(0).max(86_400).default(60),
+    /** How long to wait for a first group before an empty answer. */
+    wait_s: z.number().min(0).max(60).default(0),
+  })
+  .meta({ id: 'LeaseRequest' })
+export type LeaseRequest = z.output<typeof leaseRequestSchema>
+
+export const ackRequestSchema = z
+  .strictObject({
+    groups: z
+      .array(z.strictObject({ id: idSchema, lease: z.string().min(1) }))
+      .min(1)
+      .max(1024),
+    reason: z.string().max(1000).optional(),
+  })
+  .meta({ id: 'AckRequest' })
+export type AckRequest = z.output<typeof ackRequestSchema>
+
+/** What an ack or nack came to, group by group. `late`: the lease had run out before. */
+export const ACK_RESULTS = ['acked', 'late', 'unknown', 'duplicate', 'nacked'] as const
+export type AckResult = (typeof ACK_RESULTS)[number]

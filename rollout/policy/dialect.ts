@@ -1,0 +1,65 @@
+// A policy backend's wire form as two pure functions: a turn to request bytes, reply bytes to a turn's sample.
+import type { Sampling } from '../../protocol/batch.ts'
+import type { Message, ToolDefinition } from '../../protocol/conversation.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+
+/** All that one policy request is made of. */
+export interface PromptTurn {
+  model: string
+  /** The conversation, for backends that render it (`chat`). */
+  messages: readonly Message[]
+  tools: readonly ToolDefinition[]
+  /** The prompt's token ids, where Paddock renders (`tokens`); null in `chat`. */
+  promptIds: Int32Array | null
+  sampling: Omit<Sampling, 'seed'> & { seed: number }
+  chatTemplateKwargs: JsonObject
+  /** Ids that end the policy's turn. */
+  stopTokenIds: readonly number[]
+}
+
+export interface HttpRequest {
+  path: string
+  headers: Record<string, string>
+  body: Uint8Array
+}
+
+/** What the backend said a completion ended by; `abort` (weight update, preemption) continues the same turn. */
+export type PolicyFinish = 'stop' | 'length' | 'abort'
+
+/** One completion as it was sampled. Where ids are null the backend gave none and `content` is all there is. */
+export interface Completion {
+  kind: 'completion'
+  finish: PolicyFinish
+  promptIds: Int32Array | null
+  ids: Int32Array | null
+  /** One finite value for each of `ids`. */
+  logprobs: Float32Array | null
+  content: string
+  usage: { promptTokens: number; completionTokens: number }
+  /** A decimal integer's value; null for none, or for a label. */
+  version: number | null
+}
+
+/**
+ * A reply that is no completion. `contract_violation` names a field of ours that the backend broke, `infra_backend` is
+ * the machinery's fault, `context_length` says that the prompt leaves no room.
+ */
+export interface ReplyFault {
+  kind: 'contract_violation' | 'infra_backend' | 'context_length'
+  /** Name of the offending field, as `token_ids`; empty where none is. */
+  field: string
+  message: string
+}
+
+export type PolicyReply = Completion | ReplyFault
+
+export interface Dialect {
+  request(turn: PromptTurn): HttpRequest
+  /** `tokensExpected`: whether ids and log-probabilities must be there (false only without a tokenizer). */
+  read(
+    status: number,
+    headers: Record<string, string>,
+    body: Uint8Array,
+    expect: { tokens: boolean; promptIds: Int32Array | null; maxTokens: number },
+  ): PolicyReply
+}
