@@ -20,7 +20,7 @@ const taskRequestSchema = z
     message: 'give exactly one of task (an id) and spec (an inline task)',
   })
 
-export const samplingSchema = z.strictObject({
+const samplingSchema = z.strictObject({
   temperature: z.number().min(0).max(5).default(1),
   top_p: z.number().gt(0).max(1).default(1),
   max_tokens: z.int().min(1).max(1_000_000).default(1024),
@@ -28,7 +28,7 @@ export const samplingSchema = z.strictObject({
 })
 export type Sampling = z.output<typeof samplingSchema>
 
-export const policySchema = z.strictObject({
+const policySchema = z.strictObject({
   backend: idSchema.default('main'),
   model: z.string().min(1).optional(),
   /** `chat`: the backend renders the conversation; `tokens`: Paddock does and sends token ids. */
@@ -41,7 +41,7 @@ export const policySchema = z.strictObject({
   max_staleness: z.int().min(0).nullable().default(null),
 })
 
-export const limitsSchema = z.strictObject({
+const limitsSchema = z.strictObject({
   max_turns: z.int().min(1).max(1000).default(20),
   /** Sampled tokens of one episode over all its turns. */
   max_tokens: z.int().min(1).max(10_000_000).default(16_384),
@@ -50,7 +50,7 @@ export const limitsSchema = z.strictObject({
   group_timeout_s: z.number().gt(0).max(86_400).default(1800),
 })
 
-export const groupPolicySchema = z.strictObject({
+const groupPolicySchema = z.strictObject({
   /** Tries at each episode, the first included. */
   attempts: z.int().min(1).max(100).default(3),
   /** Scored episodes that a group needs for a verdict of its rewards; default: the group size. */
@@ -85,7 +85,6 @@ export const batchRequestSchema = z
   .meta({ id: 'BatchRequest' })
 
 export type BatchRequest = z.output<typeof batchRequestSchema>
-export type Limits = z.output<typeof limitsSchema>
 export type GroupPolicy = z.output<typeof groupPolicySchema>
 export type Mode = BatchRequest['mode']
 

@@ -19,6 +19,11 @@ export const ERROR_CODES = {
     title: 'The reward contract cannot serve this',
   },
   invalid_task: { status: 422, retryable: false, title: 'The task cannot be played' },
+  environment_fault: {
+    status: 500,
+    retryable: false,
+    title: 'An environment broke its contract',
+  },
   invalid_config: { status: 500, retryable: false, title: 'The configuration is not valid' },
   queue_full: { status: 429, retryable: true, title: 'The server has all the work it takes' },
   draining: { status: 503, retryable: true, title: 'The server is stopping' },

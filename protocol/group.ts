@@ -28,7 +28,7 @@ export interface Sample<Ids = number[], Mask = number[], Logprobs = number[]> {
 }
 
 /** Where a turn's sampled tokens lie (`[start, end)` of its sample; null where no token ids are known). */
-export interface DeliveredTurn {
+interface DeliveredTurn {
   sample: number | null
   start: number
   end: number
@@ -60,7 +60,7 @@ export interface DeliveredEpisode {
   samples: Sample[]
 }
 
-export interface GroupLease {
+interface GroupLease {
   id: string
   expires_in_s: number
   /** 1 for the first delivery, one more for each redelivery. */

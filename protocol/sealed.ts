@@ -1,0 +1,75 @@
+// A sealed episode: one blob made once in a worker, and the small header that scheduling, verdicts and metrics read.
+
+import type { Sample } from './group.ts'
+import type { JsonObject } from './json.ts'
+import { packMap } from './msgpack.ts'
+import type { EpisodeOutcome } from './outcomes.ts'
+import type { ParseErrorCode, ParseFlag } from './parse-codes.ts'
+
+/** A sample as it is kept: typed arrays of one length. */
+export type TapeSample = Sample<Int32Array, Uint8Array, Float32Array>
+
+/** What one turn adds to the header. `[start, end)` are its sampled ids in its sample; `sample` null without ids. */
+export interface TurnHeader {
+  sample: number | null
+  start: number
+  end: number
+  anchor: string
+  /** Reward of this turn alone, where the environment pays progress; else 0. */
+  reward: number
+}
+
+/** All that the main thread knows of an ended attempt. Plain data; wall times are added by the player. */
+export interface EpisodeHeader {
+  outcome: EpisodeOutcome
+  /** Why, for every outcome but ok. */
+  reason: string | null
+  reward: number | null
+  rewards: Record<string, number | null> | null
+  turns: TurnHeader[]
+  prompt_tokens: number
+  completion_tokens: number
+  /** Digest of everything that was sampled: equal for two episodes that said the same. */
+  completion_digest: string
+  version_min: number | null
+  version_max: number | null
+  parse_errors: Partial<Record<ParseErrorCode, number>>
+  parse_flags: Partial<Record<ParseFlag, number>>
+  /** Token chains cut, by cause. */
+  drift: Record<string, number>
+  /** Length of the blob's first part, bytes. */
+  row_bytes: number
+}
+
+export interface SealedEpisode {
+  header: EpisodeHeader
+  /** A msgpack map `{grade, samples}` of `row_bytes` bytes, then the trajectory as JSON text in UTF-8. */
+  blob: Uint8Array
+}
+
+/** The blob of an episode: what a trainer reads first, what a person reads behind it. */
+export function sealBlob(
+  grade: JsonObject | null,
+  samples: readonly TapeSample[],
+  trajectory: unknown,
+): { blob: Uint8Array; rowBytes: number } {
+  const row = packMap({ grade, samples: samples.map(sampleToBin) })
+  const record = new TextEncoder().encode(JSON.stringify(trajectory))
+  const blob = new Uint8Array(row.length + record.length)
+  blob.set(row)
+  blob.set(record, row.length)
+  return { blob, rowBytes: row.length }
+}
+
+/** The trajectory's JSON text. */
+export function trajectoryOf({ header, blob }: SealedEpisode): Uint8Array {
+  return blob.subarray(header.row_bytes)
+}
+
+/** The three arrays as raw little-endian bytes, which msgpack carries as `bin`. */
+function sampleToBin(sample: TapeSample): Record<string, unknown> {
+  const bytes = (array: Int32Array | Uint8Array | Float32Array) =>
+    new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
+  const { ids, mask, logprobs, prompt_length, versions } = sample
+  return { ids: bytes(ids), mask: bytes(mask), logprobs: bytes(logprobs), prompt_length, versions }
+}
