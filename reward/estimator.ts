@@ -5,6 +5,10 @@ import type { ZodType } from 'zod'
 export interface StepScore {
   reward: number
   anchor: string | null
+  /** False for an action that the environment could not read; matters where a penalty is set. Default true. */
+  valid?: boolean
+  /** Place among all steps of the call, for grouping that depends on order. Default: member by member. */
+  row?: number
 }
 
 /** One episode of a group. `reward` null means not a member of any mean: excluded, never zero. */
@@ -16,7 +20,12 @@ export interface MemberScore {
   components: Record<string, number | null>
   /** Sampled tokens, for estimators that weigh by length. */
   tokens: number
+  /** In order. What of the member's reward the steps do not hold falls on the last step. */
   steps: StepScore[]
+  /** Members of one rollout (rows cut from it) share a reward and vote once. Default: each is its own. */
+  rollout?: string
+  /** False for a member that was scored but must not vote unless settings say `vote: true`. Default true. */
+  eligible?: boolean
 }
 
 export interface GroupScores {
@@ -25,23 +34,79 @@ export interface GroupScores {
 }
 
 export interface MemberAdvantage {
-  /** Null for a member without reward. */
+  /** Null for a member without reward; always finite otherwise. */
   advantage: number | null
   /** One per step where the estimator gives steps their own (GiGPO), else null: each step has the member's. */
   steps: (number | null)[] | null
+  /** Why there is none, or why it is a bare zero (`singleton_group`). */
   reason: string | null
 }
 
 export interface GroupAdvantages {
   id: string
   members: MemberAdvantage[]
-  /** Figures that explain the numbers: mean, std, votes, flat components, anchor groups. */
-  explain: Record<string, unknown>
+  explain: GroupFigures
+}
+
+/**
+ * What the trainer's loss divides each token sum by. It travels beside the advantage and is never folded into it.
+ * `value` is the constant; null where the trainer knows it (its generation budget, or the counts of its own tokens).
+ */
+export interface LossNormalizer {
+  kind: 'constant' | 'tokens_in_sample' | 'tokens_in_batch'
+  value: number | null
+}
+
+export interface ComponentFigures {
+  weight: number
+  votes: number
+  mean: number | null
+  std: number | null
+  /** True where no two votes differ: the component says nothing in this group. */
+  flat: boolean
+}
+
+/** The figures behind a group's numbers. What an estimator does not compute is left out. */
+export interface GroupFigures {
+  /** How many values made the baseline. */
+  votes: number
+  /** Members outside all statistics. */
+  excluded: { id: string; reason: string }[]
+  mean: number | null
+  std: number | null
+  /** True where no vote differs from another in anything that the estimator reads. */
+  zero_variance: boolean
+  loss_normalizer: LossNormalizer
+  /** Statistics over all groups of the call, where the estimator whitens or scales by them. */
+  batch?: { mean: number | null; std: number | null }
+  components?: Record<string, ComponentFigures>
+  /** Weighted sums before whitening, by member. */
+  pre_batch?: (number | null)[]
+  /** Step groups by anchor: how many steps each holds. */
+  anchors?: { anchor: string | null; steps: number }[]
+  /** Share of voting steps whose anchor group holds more than one. */
+  shared_anchor_share?: number
+  /** Figures of each step, by member. */
+  steps?: StepFigures[][]
+  /** Discounted return of each step, by member. */
+  step_returns?: (number | null)[][]
+  /** Length shaping, apart from the reward as it was graded. */
+  shaping?: { id: string; reward: number; length: number; penalty: number }[]
+}
+
+export interface StepFigures {
+  episode_advantage: number | null
+  step_advantage: number | null
+  /** Index into `anchors`. */
+  anchor_group: number
 }
 
 export interface Estimator<Settings = unknown> {
   /** Parses and completes settings; unknown keys are refused. */
   settings: ZodType<Settings>
-  /** All groups of one call are seen together (GDPO whitens over them). Order of groups and members is kept. */
+  /**
+   * All groups of one call are seen together (GDPO whitens over them). Order of groups and members is kept.
+   * Throws PaddockError `invalid_request` for scores that contradict themselves or a setting that says `error`.
+   */
   advantages(groups: readonly GroupScores[], settings: Settings): GroupAdvantages[]
 }

@@ -1,0 +1,111 @@
+// One list of votes against its own baseline and deviation: the formula that the group estimators share.
+import { PaddockError } from '../../protocol/errors.ts'
+import { finite, isConstant, moments, sum } from '../statistics.ts'
+import type { Division } from './settings.ts'
+
+export interface Standardisation extends Division {
+  baseline: 'group_mean' | 'leave_one_out' | 'length_weighted_mean'
+  std_scope: 'group' | 'leave_one_out'
+  singleton_group: 'raw_reward' | 'zero' | 'nan' | 'null' | null
+  zero_std_group: 'divide' | 'skip_division' | 'error'
+}
+
+export interface Standardised {
+  /** (value - baseline) / (std + epsilon), or what the settings make of it; null for a singleton without advantage. */
+  values: (number | null)[]
+  mean: number | null
+  std: number | null
+  singleton: boolean
+  /** Two votes or more, none of which differs: every value is exactly 0. */
+  constant: boolean
+}
+
+/**
+ * Standardises finite votes. `lengths` weigh the baseline where it is length_weighted_mean. `where` names the votes in
+ * the error that `zero_std_group: error` asks for. Source: GRPO, arXiv:2402.03300, eq. 4; RLOO, arXiv:2402.14740.
+ */
+export function standardise(
+  votes: readonly number[],
+  lengths: readonly number[],
+  settings: Standardisation,
+  where: string,
+): Standardised {
+  const { mean, std } = moments(votes, settings.std === 'population' ? 'population' : 'sample')
+  const constant = votes.length > 1 && isConstant(votes)
+  const figures = {
+    mean: votes.length === 0 ? null : finite(mean),
+    std: votes.length === 0 ? null : finite(std),
+    singleton: votes.length === 1,
+    constant,
+  }
+  if (constant) refuseConstant(settings, where)
+  if (votes.length === 1) return { ...figures, values: [singletonValue(votes[0]!, settings)] }
+  if (constant) return { ...figures, values: votes.map(() => 0) }
+  const stds = settings.std_scope === 'leave_one_out' ? siblingStds(votes, settings) : null
+  const values = centre(votes, lengths, settings.baseline).map((centred, index) =>
+    divide(centred, stds === null ? std : stds[index]!, settings),
+  )
+  return { ...figures, values }
+}
+
+/** `centred` over a standard deviation, by epsilon, variance floor and the rule for a deviation of 0. */
+export function divide(
+  centred: number,
+  std: number,
+  settings: Division & { zero_std_group?: 'divide' | 'skip_division' | 'error' },
+): number {
+  if (settings.std === 'none' || centred === 0) return centred
+  const { epsilon, epsilon_mode, variance_floor } = settings
+  const floored = variance_floor === undefined ? std : Math.max(std, Math.sqrt(variance_floor))
+  const skip =
+    epsilon_mode === 'none_and_skip_if_zero' || settings.zero_std_group === 'skip_division'
+  if (floored === 0 && skip) return centred
+  if (epsilon_mode === 'added_to_variance') return centred / Math.sqrt(floored * floored + epsilon)
+  return centred / (epsilon_mode === 'none_and_skip_if_zero' ? floored : floored + epsilon)
+}
+
+/** Votes minus the baseline. Leave-one-out is (r - mean) n / (n - 1): the same as r minus the mean of the others. */
+function centre(
+  votes: readonly number[],
+  lengths: readonly number[],
+  baseline: Standardisation['baseline'],
+): number[] {
+  const { n, deviations } = moments(votes, 'population')
+  if (n < 2 || isConstant(votes)) return deviations
+  if (baseline === 'leave_one_out') return deviations.map((value) => (value * n) / (n - 1))
+  if (baseline === 'group_mean') return deviations
+  // OPO, arXiv:2505.23585: sum(len r) / sum(len), taken here over deviations from the plain mean.
+  const offset = sum(deviations.map((value, index) => value * lengths[index]!)) / sum(lengths)
+  return deviations.map((value) => value - offset)
+}
+
+/** The settings say `error` for equal votes. */
+export function refuseConstant(
+  { zero_std_group }: Pick<Standardisation, 'zero_std_group'>,
+  where: string,
+): void {
+  if (zero_std_group !== 'error') return
+  throw new PaddockError(
+    'invalid_request',
+    `all votes of ${where} are equal and settings.zero_std_group is error; drop the group or choose divide`,
+    { path: 'settings.zero_std_group' },
+  )
+}
+
+/** One vote: mean 0 and deviation 1 by the convention of verl, or 0, or none. */
+function singletonValue(vote: number, settings: Standardisation): number | null {
+  if (settings.singleton_group === 'raw_reward') return divide(vote, 1, settings)
+  return settings.singleton_group === 'zero' ? 0 : null
+}
+
+/** For each vote the deviation of the others; 0 for a single sibling (NeMo-RL, nan_to_num). */
+function siblingStds(votes: readonly number[], settings: Standardisation): number[] {
+  const kind = settings.std === 'population' ? 'population' : 'sample'
+  return votes.map(
+    (_, left) =>
+      moments(
+        votes.filter((__, index) => index !== left),
+        kind,
+      ).std,
+  )
+}
