@@ -33,7 +33,12 @@ export interface ParsedTurn {
   content: string | null
   calls: ParsedCall[]
   errors: ParseError[]
+  /** Each at most once, in alphabetical order. */
   flags: ParseFlag[]
+  /** The lenient readings that made a difference; empty unless options ask for them. */
+  leniencies: Leniency[]
+  /** What was held back until the end: the deltas of `feed`, then these, add up to the fields above. */
+  tail: Delta[]
 }
 
 /** A piece that will never be retracted; the concatenation of deltas equals the final field. */
@@ -42,7 +47,25 @@ export type Delta =
   | { kind: 'call'; index: number; name: string }
   | { kind: 'arguments'; index: number; text: string }
 
-export interface ParserOptions {
+/**
+ * Readings that the grammar does not have but some servers do, each off by default:
+ * - `closeAtStop`: a complete call without its closing tag at the end of a turn that stopped is taken (for backends
+ *   that stop at `</tool_call>`).
+ * - `thinkingEndsAtToolCall`: `<tool_call>` inside reasoning ends it, as vLLM and llama.cpp read it.
+ * - `acceptBareFunction`: `<function=…>` at the start of a line is a call without its `<tool_call>`.
+ * - `acceptUnclosedParameter`: a value without `</parameter>` ends before the next `<parameter=` line or before
+ *   `</function>` and `</tool_call>`.
+ * - `json5`: JSON with comments, single quotes, bare keys and trailing commas is read.
+ */
+export type Leniency =
+  | 'closeAtStop'
+  | 'thinkingEndsAtToolCall'
+  | 'acceptBareFunction'
+  | 'acceptUnclosedParameter'
+  | 'json5'
+export type Leniencies = Partial<Record<Leniency, boolean>>
+
+export interface ParserOptions extends Leniencies {
   format: ToolFormat
   tools: readonly ToolDefinition[]
   thinking: ThinkingMode
