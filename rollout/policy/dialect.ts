@@ -2,6 +2,7 @@
 import type { Sampling } from '../../protocol/batch.ts'
 import type { Message, ToolDefinition } from '../../protocol/conversation.ts'
 import type { JsonObject } from '../../protocol/json.ts'
+import type { VersionRun } from '../chat/tape.ts'
 
 /** All that one policy request is made of. */
 export interface PromptTurn {
@@ -36,8 +37,10 @@ export interface Completion {
   logprobs: Float32Array | null
   content: string
   usage: { promptTokens: number; completionTokens: number }
-  /** A decimal integer's value; null for none, or for a label. */
+  /** A decimal integer's value; null for none, or for a label. Where the weights changed in between, the last. */
   version: number | null
+  /** Which versions made `ids`; empty where ids are null. */
+  versions: readonly VersionRun[]
 }
 
 /**
@@ -53,13 +56,25 @@ export interface ReplyFault {
 
 export type PolicyReply = Completion | ReplyFault
 
+/** What a reply is held against. */
+export interface Expectation {
+  /** Whether ids and log-probabilities must be there (false only without a tokenizer). */
+  tokens: boolean
+  /** The ids that were sent (`tokens` mode); null in `chat` mode. */
+  promptIds: Int32Array | null
+  maxTokens: number
+}
+
 export interface Dialect {
+  /** How a policy may be asked: `chat` where `promptIds` is null, else `tokens`. */
+  modes: readonly ('chat' | 'tokens')[]
+  /** Throws PaddockError `invalid_config` for a mode that is not served. */
   request(turn: PromptTurn): HttpRequest
-  /** `tokensExpected`: whether ids and log-probabilities must be there (false only without a tokenizer). */
+  /** Never throws: whatever came is a completion or a fault. Header names in any case. */
   read(
     status: number,
     headers: Record<string, string>,
     body: Uint8Array,
-    expect: { tokens: boolean; promptIds: Int32Array | null; maxTokens: number },
+    expect: Expectation,
   ): PolicyReply
 }

@@ -1,0 +1,203 @@
+// Reading a backend's reply: from bytes to checked values, every doubt a fault that names its field.
+import { isPlainObject } from '../../protocol/json.ts'
+import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
+import type { Completion, Expectation, PolicyReply, ReplyFault } from './dialect.ts'
+
+/** Carries a fault out of nested readers to `readReply`, which alone catches it. */
+class Refusal extends Error {
+  readonly fault: ReplyFault
+
+  constructor(fault: ReplyFault) {
+    super(fault.message)
+    this.fault = fault
+  }
+}
+
+export function refuse(kind: ReplyFault['kind'], field: string, message: string): never {
+  throw new Refusal({ kind, field, message })
+}
+
+type JsonRecord = Record<string, unknown>
+
+/**
+ * Opens a reply and hands its JSON object to `readCompletion`. Whatever is not a JSON object under status 2xx is the
+ * machinery's fault, but for a 400 that says the prompt leaves no room. Never throws for what came in.
+ */
+export function readReply(
+  status: number,
+  headers: Record<string, string>,
+  body: Uint8Array,
+  readCompletion: (reply: JsonRecord) => Completion,
+): PolicyReply {
+  try {
+    checkStatus(status, body)
+    return readCompletion(openJson(headers, body))
+  } catch (error) {
+    if (error instanceof Refusal) return error.fault
+    throw error
+  }
+}
+
+/** How engines word it: vLLM "maximum context length is", "maximum model length of"; SGLang "context length (…)". */
+const CONTEXT_LENGTH =
+  /context[ _-]?(length|window)|(maximum|max)[ _]model[ _]len(gth)?|longer than the model/i
+
+export function isContextLength(text: string): boolean {
+  return CONTEXT_LENGTH.test(text)
+}
+
+/** Bytes of a problem text that are looked at: its message stands at the beginning. */
+const PROBLEM_BYTES = 16_384
+const PROBLEM_CHARACTERS = 200
+
+function checkStatus(status: number, body: Uint8Array): void {
+  if (status >= 200 && status < 300) return
+  const text = new TextDecoder().decode(body.subarray(0, PROBLEM_BYTES)).replace(/\s+/g, ' ').trim()
+  const said = text.slice(0, PROBLEM_CHARACTERS).toWellFormed()
+  if (status === 400 && isContextLength(text)) refuse('context_length', '', said)
+  refuse('infra_backend', '', `status ${status} from the backend: ${said || 'empty body'}`)
+}
+
+function openJson(headers: Record<string, string>, body: Uint8Array): JsonRecord {
+  const type = contentType(headers)
+  if (type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
+    refuse('infra_backend', 'content-type', `expected application/json, got ${type.slice(0, 100)}`)
+  if (body.byteLength > MAX_REPLY_BYTES)
+    refuse('infra_backend', '', `${body.byteLength} bytes: at most ${MAX_REPLY_BYTES} are read`)
+  const value = parseJson(body)
+  if (!isPlainObject(value)) refuse('infra_backend', '', 'expected a JSON object as the reply')
+  return value
+}
+
+function contentType(headers: Record<string, string>): string | null {
+  const entry = Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')
+  return entry === undefined ? null : String(entry[1]).trim()
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error)
+    const said = cause.slice(0, PROBLEM_CHARACTERS).toWellFormed()
+    return refuse('infra_backend', '', `the reply is no complete JSON in UTF-8: ${said}`)
+  }
+}
+
+export function readObject(value: unknown, field: string): JsonRecord {
+  if (isPlainObject(value)) return value
+  return refuse('contract_violation', field, `expected an object, got ${describe(value)}`)
+}
+
+/** Text, or empty text for null or nothing. */
+export function readText(value: unknown, field: string): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return value
+  return refuse('contract_violation', field, `expected text or null, got ${describe(value)}`)
+}
+
+/** A whole number of tokens, or null where there is none. */
+export function readCount(value: unknown, field: string): number | null {
+  if (value === undefined || value === null) return null
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number
+  return refuse('contract_violation', field, `expected a whole number, got ${describe(value)}`)
+}
+
+export function readArray(value: unknown, field: string, hint: string): unknown[] {
+  if (Array.isArray(value)) return value
+  return refuse('contract_violation', field, `expected an array, got ${describe(value)}. ${hint}`)
+}
+
+const MAX_ID = 2 ** 31 - 1
+
+export function readIds(values: readonly unknown[], field: string): Int32Array {
+  const bad = values.findIndex(
+    (id) => !Number.isInteger(id) || (id as number) < 0 || (id as number) > MAX_ID,
+  )
+  if (bad < 0) return Int32Array.from(values as number[])
+  const what = describe(values[bad])
+  return refuse('contract_violation', field, `expected a token id at ${bad}, got ${what}`)
+}
+
+/** Log-probabilities as float32. JSON has no NaN, so engines write null where the logits were no numbers. */
+export function readLogprobs(values: readonly unknown[], field: string): Float32Array {
+  const bad = values.findIndex(
+    (value) => typeof value !== 'number' || !Number.isFinite(Math.fround(value)),
+  )
+  if (bad < 0) return Float32Array.from(values as number[])
+  const what = describe(values[bad])
+  return refuse(
+    'contract_violation',
+    field,
+    `the log-probability of token ${bad} must be finite, got ${what}`,
+  )
+}
+
+/** A policy version: a whole number or its decimal text; null for none and for a label. */
+export function readVersion(value: unknown): number | null {
+  const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : null
+}
+
+/** Names under which a dialect sends what `checkCompletion` compares. */
+export interface FieldNames {
+  promptIds: string
+  ids: string
+  logprobs: string
+  promptTokens: string
+  completionTokens: string
+}
+
+/** A completion with what the backend did not send as null. */
+export type Draft = Omit<Completion, 'kind' | 'usage'> & {
+  usage: { promptTokens: number | null; completionTokens: number | null }
+}
+
+/** Holds a draft against what was asked and against itself: no id without log-probability, no count that disagrees. */
+export function checkCompletion(draft: Draft, expect: Expectation, names: FieldNames): Completion {
+  const { promptIds, ids, logprobs, usage } = draft
+  const promptTokens = usage.promptTokens ?? promptIds?.length
+  const completionTokens = usage.completionTokens ?? ids?.length
+  if (promptTokens === undefined) return missing(names.promptTokens)
+  if (completionTokens === undefined) return missing(names.completionTokens)
+  if (expect.tokens) {
+    if (promptIds === null) return missing(names.promptIds)
+    if (ids === null) return missing(names.ids)
+    if (logprobs === null) return missing(names.logprobs)
+    const disagrees = (field: string, counted: number, said: number, as: string): void => {
+      if (counted !== said)
+        refuse('contract_violation', field, `${counted} came, but ${said} ${as} were told`)
+    }
+    disagrees(names.ids, ids.length, completionTokens, `(${names.completionTokens})`)
+    disagrees(names.logprobs, logprobs.length, ids.length, names.ids)
+    disagrees(names.promptTokens, promptTokens, promptIds.length, names.promptIds)
+    if (expect.promptIds !== null && !sameIds(promptIds, expect.promptIds))
+      refuse('contract_violation', names.promptIds, 'these are not the ids that were sent')
+  }
+  if (completionTokens > expect.maxTokens) {
+    const field = ids === null ? names.completionTokens : names.ids
+    const most = `at most ${expect.maxTokens} were asked for`
+    refuse('contract_violation', field, `${completionTokens} tokens were sampled, ${most}`)
+  }
+  return { kind: 'completion', ...draft, usage: { promptTokens, completionTokens } }
+}
+
+function missing(field: string): never {
+  return refuse(
+    'contract_violation',
+    field,
+    `the reply has no ${field}: use an engine release that returns it`,
+  )
+}
+
+function sameIds(a: Int32Array, b: Int32Array): boolean {
+  return a.length === b.length && a.every((id, index) => id === b[index])
+}
+
+/** A value in an error message: scalars shortly, containers by their kind (they may be nested absurdly deep). */
+export function describe(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (typeof value === 'object' && value !== null)
+    return Array.isArray(value) ? 'an array' : 'an object'
+  return (JSON.stringify(value) ?? String(value)).slice(0, 80)
+}

@@ -1,0 +1,197 @@
+// vLLM's OpenAI-compatible server: chat completions (it renders), or completions of token ids (Paddock does).
+import type { Message } from '../../protocol/conversation.ts'
+import { isPlainObject } from '../../protocol/json.ts'
+import type { Completion, Dialect, Expectation, PolicyFinish, PromptTurn } from './dialect.ts'
+import { jsonRequest } from './json-request.ts'
+import {
+  checkCompletion,
+  describe,
+  type FieldNames,
+  readArray,
+  readCount,
+  readIds,
+  readLogprobs,
+  readObject,
+  readReply,
+  readText,
+  readVersion,
+  refuse,
+} from './reply.ts'
+
+type JsonRecord = Record<string, unknown>
+
+/**
+ * `chat`: POST /v1/chat/completions; `tokens`: POST /v1/completions. Ids are the truth (`return_token_ids`, vLLM 0.10.2
+ * and later); special tokens are kept in the text, so that it can be compared with them. docs.vllm.ai, "OpenAI-Compatible Server".
+ */
+export const vllm: Dialect = {
+  modes: ['chat', 'tokens'],
+  request: (turn) =>
+    turn.promptIds === null
+      ? jsonRequest('/v1/chat/completions', chatBody(turn))
+      : jsonRequest('/v1/completions', completionsBody(turn, turn.promptIds)),
+  read: (status, headers, body, expect) =>
+    readReply(status, headers, body, (reply) =>
+      expect.promptIds === null ? readChat(reply, expect) : readCompletions(reply, expect),
+    ),
+}
+
+/** `top_logprobs: 0` gives the sampled token's value alone; without it vLLM leaves log-probabilities out. */
+function chatBody(turn: PromptTurn): JsonRecord {
+  const { tools, chatTemplateKwargs } = turn
+  return {
+    model: turn.model,
+    messages: wireMessages(turn.messages),
+    // `none` keeps the engine's own tool parser away; the template still lists the tools.
+    ...(tools.length > 0 && { tools, tool_choice: 'none' }),
+    ...samplingBody(turn),
+    logprobs: true,
+    top_logprobs: 0,
+    ...(Object.keys(chatTemplateKwargs).length > 0 && { chat_template_kwargs: chatTemplateKwargs }),
+  }
+}
+
+function completionsBody(turn: PromptTurn, promptIds: Int32Array): JsonRecord {
+  return { model: turn.model, prompt: [...promptIds], ...samplingBody(turn), logprobs: 0 }
+}
+
+function samplingBody({ sampling, stopTokenIds }: PromptTurn): JsonRecord {
+  return {
+    max_tokens: sampling.max_tokens,
+    temperature: sampling.temperature,
+    top_p: sampling.top_p,
+    seed: sampling.seed,
+    ...(stopTokenIds.length > 0 && { stop_token_ids: stopTokenIds }),
+    return_token_ids: true,
+    skip_special_tokens: false,
+    spaces_between_special_tokens: false,
+    stream: false,
+  }
+}
+
+/** Calls get the ids of the results behind them: OpenAI's form wants ids, and order alone links the two. */
+function wireMessages(messages: readonly Message[]): unknown[] {
+  return messages.map((message, index) => {
+    if (message.role !== 'assistant' || message.tool_calls === undefined) return message
+    const calls = message.tool_calls.map((call, position) => {
+      const result = messages[index + 1 + position]
+      const id = result?.role === 'tool' ? result.tool_call_id : `call_${index}_${position}`
+      return { id, ...call }
+    })
+    return { ...message, tool_calls: calls }
+  })
+}
+
+const CHAT_FIELDS: FieldNames = {
+  promptIds: 'prompt_token_ids',
+  ids: 'token_ids',
+  logprobs: 'logprobs.content',
+  promptTokens: 'usage.prompt_tokens',
+  completionTokens: 'usage.completion_tokens',
+}
+
+function readChat(reply: JsonRecord, expect: Expectation): Completion {
+  const choice = onlyChoice(reply)
+  const message = readObject(choice.message, 'message')
+  const finish = readFinish(choice.finish_reason)
+  if (!expect.tokens) refuseParsed(choice.finish_reason, message)
+  const content = isPlainObject(choice.logprobs) ? choice.logprobs.content : choice.logprobs
+  const tokens = (): unknown[] => readArray(content, CHAT_FIELDS.logprobs, 'logprobs was asked for')
+  return settle(reply, choice, expect, CHAT_FIELDS, {
+    finish,
+    content: readText(message.content, 'content'),
+    promptIds: () => readIdArray(reply.prompt_token_ids, CHAT_FIELDS.promptIds),
+    logprobs: () =>
+      readLogprobs(
+        tokens().map((token) => (isPlainObject(token) ? token.logprob : token)),
+        CHAT_FIELDS.logprobs,
+      ),
+  })
+}
+
+const COMPLETIONS_FIELDS: FieldNames = { ...CHAT_FIELDS, logprobs: 'logprobs.token_logprobs' }
+
+function readCompletions(reply: JsonRecord, expect: Expectation): Completion {
+  const choice = onlyChoice(reply)
+  const { promptIds, logprobs: field } = COMPLETIONS_FIELDS
+  const values = isPlainObject(choice.logprobs) ? choice.logprobs.token_logprobs : choice.logprobs
+  return settle(reply, choice, expect, COMPLETIONS_FIELDS, {
+    finish: readFinish(choice.finish_reason),
+    content: readText(choice.text, 'text'),
+    // Older releases do not return the prompt that they were given as ids.
+    promptIds: () =>
+      Array.isArray(choice.prompt_token_ids)
+        ? readIdArray(choice.prompt_token_ids, promptIds)
+        : (expect.promptIds ?? new Int32Array(0)),
+    logprobs: () => readLogprobs(readArray(values, field, 'logprobs was asked for'), field),
+  })
+}
+
+/** What both endpoints share: ids beside the choice, usage, version. */
+function settle(
+  reply: JsonRecord,
+  choice: JsonRecord,
+  expect: Expectation,
+  names: FieldNames,
+  parts: {
+    finish: PolicyFinish
+    content: string
+    promptIds: () => Int32Array
+    logprobs: () => Float32Array
+  },
+): Completion {
+  const usage = isPlainObject(reply.usage) ? reply.usage : {}
+  const version = readVersion(reply.weight_version)
+  const ids = expect.tokens ? readIdArray(choice.token_ids, names.ids) : null
+  const draft = {
+    finish: parts.finish,
+    content: parts.content,
+    promptIds: expect.tokens ? parts.promptIds() : null,
+    ids,
+    logprobs: expect.tokens ? parts.logprobs() : null,
+    usage: {
+      promptTokens: readCount(usage.prompt_tokens, names.promptTokens),
+      completionTokens: readCount(usage.completion_tokens, names.completionTokens),
+    },
+    version,
+    versions: ids === null ? [] : [{ version, count: ids.length }],
+  }
+  return checkCompletion(draft, expect, names)
+}
+
+function readIdArray(value: unknown, field: string): Int32Array {
+  const hint = 'return_token_ids was asked for: vLLM 0.10.2 or later has it'
+  return readIds(readArray(value, field, hint), field)
+}
+
+function onlyChoice(reply: JsonRecord): JsonRecord {
+  const choices = readArray(reply.choices, 'choices', 'one choice was asked for')
+  if (choices.length === 0) refuse('contract_violation', 'choices', 'expected one choice, got none')
+  return readObject(choices[0], 'choices')
+}
+
+/** `tool_calls` is a stop that the engine's tool parser renamed; whether its parser is in the way is checked apart. */
+function readFinish(reason: unknown): PolicyFinish {
+  if (reason === 'stop' || reason === 'length' || reason === 'abort') return reason
+  if (reason === 'tool_calls') return 'stop'
+  if (reason === undefined || reason === null)
+    return refuse('infra_backend', 'finish_reason', 'the reply ended without a finish reason')
+  if (reason === 'error')
+    return refuse('infra_backend', 'finish_reason', 'the engine ended the completion with an error')
+  const known = 'expected stop, length or abort'
+  return refuse('contract_violation', 'finish_reason', `${known}, got ${describe(reason)}`)
+}
+
+/** Without a tokenizer the text is all there is, so nothing may have been taken out of it. */
+function refuseParsed(reason: unknown, message: JsonRecord): void {
+  const toolFlags = 'start vLLM without --enable-auto-tool-choice and --tool-call-parser'
+  const taken = 'the engine parsed the answer, so its text is not what was sampled'
+  if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0)
+    refuse('contract_violation', 'tool_calls', `${taken}: ${toolFlags}`)
+  for (const field of ['reasoning_content', 'reasoning']) {
+    if (typeof message[field] === 'string' && message[field] !== '')
+      refuse('contract_violation', field, `${taken}: start vLLM without --reasoning-parser`)
+  }
+  if (reason === 'tool_calls')
+    refuse('contract_violation', 'finish_reason', `${taken} (tool_calls): ${toolFlags}`)
+}
