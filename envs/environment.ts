@@ -12,13 +12,13 @@ export interface Task {
 }
 
 /** What the policy is told of a call. `is_error` marks a refused or failed call; the content says why. */
-export interface Observation {
+interface Observation {
   content: string
   is_error: boolean
 }
 
 /** What a call did. `end` (a word such as `max_calls`) closes the episode after the running turn. */
-export interface Step<State> {
+interface Step<State> {
   state: State
   observation: Observation
   audit: JsonObject
@@ -26,7 +26,7 @@ export interface Step<State> {
 }
 
 /** What answers a message without calls: the user's next message, or the end of the episode and why (`final`, …). */
-export type UserTurn<State> = { state: State; say: string } | { state: State; end: string }
+type UserTurn<State> = { state: State; say: string } | { state: State; end: string }
 
 /**
  * What the grader says. `rewards` holds the fields of the environment's reward contract and nothing else; a real zero

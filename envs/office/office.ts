@@ -1,0 +1,52 @@
+// The office: 28 services with 163 tools, a scripted user, injected faults and declared grading, as one environment.
+import type { RewardContract } from '../../protocol/contract.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { Environment } from '../environment.ts'
+import { toolsOf } from './catalogue/registry.ts'
+import { problemsOf } from './gate/problems.ts'
+import { gradeEpisode } from './grading/grade.ts'
+import { anchorOf } from './kernel/anchor.ts'
+import { runCall } from './kernel/call.ts'
+import { firstState, type OfficeState } from './kernel/state.ts'
+import { answer, noteMessage } from './kernel/user.ts'
+import { openingMessages } from './prompt.ts'
+import type { TaskSpec } from './spec.ts'
+
+const contract: RewardContract = {
+  name: 'office',
+  version: 1,
+  fields: {
+    score: { type: 'number', min: 0, max: 1, required: true },
+    completion: { type: 'number', min: 0, max: 1, required: true },
+    safety: { type: 'number', min: 0, max: 1, required: true },
+    robustness: { type: 'number', min: 0, max: 1, nullable: true },
+  },
+  scalar: 'score',
+  components: ['completion', 'safety'],
+}
+
+/** `reset` takes a spec in which `problems` finds none; of another it makes no promise. */
+export const office: Environment<OfficeState> = {
+  contract,
+  problems: problemsOf,
+  describe: ({ spec }) => {
+    const { title, family, difficulty, language, services, limits } = asSpec(spec)
+    const { max_turns, max_calls } = limits
+    return { title, family, difficulty, language, services, limits: { max_turns, max_calls } }
+  },
+  reset: ({ spec }, seed) => firstState(asSpec(spec), seed),
+  open: ({ spec }) => openingMessages(spec),
+  tools: ({ spec }) => toolsOf(spec).map(({ definition }) => definition),
+  step: (state, call, turn) => {
+    const { state: next, content, audit } = runCall(state, call, turn)
+    const step = { state: next, observation: { content, is_error: !audit.ok } }
+    const record = audit as unknown as JsonObject
+    return next.ended ? { ...step, audit: record, end: next.ended } : { ...step, audit: record }
+  },
+  hear: noteMessage,
+  reply: answer,
+  grade: gradeEpisode,
+  anchor: anchorOf,
+}
+
+const asSpec = (spec: JsonObject): TaskSpec => spec as unknown as TaskSpec
