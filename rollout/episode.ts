@@ -1,0 +1,96 @@
+// An episode under way as plain data: what it was asked to be (plan) and how far it has come (state).
+
+import type { Environment, Task } from '../envs/environment.ts'
+import type { Sampling } from '../protocol/batch.ts'
+import type { RewardContract } from '../protocol/contract.ts'
+import type { Message } from '../protocol/conversation.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import type {
+  ParseErrorCode,
+  ParseFlag,
+  ThinkingMode,
+  ToolFormat,
+} from '../protocol/parse-codes.ts'
+import type { TurnHeader } from '../protocol/sealed.ts'
+import type { ChatModel } from './chat/chat-model.ts'
+import type { Tape, VersionRun } from './chat/tape.ts'
+import type { DialectName } from './policy/dialects.ts'
+
+/** The policy that plays, fixed for the whole episode. */
+export interface PolicyPlan {
+  dialect: DialectName
+  backend: string
+  model: string
+  mode: 'chat' | 'tokens'
+  toolFormat: ToolFormat
+  thinking: ThinkingMode
+  sampling: Omit<Sampling, 'seed'>
+  /** What every request's seed is made of, beside its place: `sampling.seed`, by default the batch's id. */
+  seedBase: string
+  chatTemplateKwargs: JsonObject
+}
+
+/** What one attempt is asked to play. */
+export interface EpisodePlan {
+  episode: string
+  batch: string
+  group: string
+  /** Position of the group in its batch and of the episode in its group, from 0. */
+  groupIndex: number
+  index: number
+  /** From 1. */
+  attempt: number
+  task: Task
+  seed: number
+  policy: PolicyPlan
+  contract: RewardContract
+  limits: { maxTurns: number; maxTokens: number }
+}
+
+/** One turn as the trajectory keeps it. */
+export interface TurnRecord {
+  turn: number
+  seed: number
+  finish: 'stop' | 'length'
+  /** The sampled text, end-of-turn token left out. */
+  text: string
+  reasoning: string | null
+  content: string | null
+  calls: { id: string; name: string; arguments_json: string }[]
+  errors: { code: ParseErrorCode; start: number; end: number; message: string }[]
+  flags: ParseFlag[]
+  observations: { call_id: string; name: string; content: string; is_error: boolean }[]
+  audit: JsonObject[]
+  prompt_tokens: number
+  completion_tokens: number
+  version: number | null
+}
+
+/** A completion that the backend broke off (`abort`): the same turn goes on from it. */
+interface Partial {
+  ids: Int32Array
+  logprobs: Float32Array
+  versions: readonly VersionRun[]
+}
+
+/** Everything of an episode between two turns. Plain data: structured clone and v8.serialize keep it. */
+export interface EpisodeState {
+  plan: EpisodePlan
+  env: unknown
+  messages: Message[]
+  tape: Tape
+  turns: TurnRecord[]
+  headers: TurnHeader[]
+  /** The request that is out: its prompt (tokens mode), the anchor of the state it was asked in. */
+  pending: { promptIds: Int32Array | null; anchor: string; partial: Partial | null; aborts: number }
+  /** Sampled tokens that were dropped since an aborted answer could not be continued. */
+  droppedTokens: number
+  drift: Record<string, number>
+}
+
+/** What the pure engine is given: the environments by name and the chat models by backend. */
+export interface Engine {
+  environment(name: string): Environment
+  /** Null where the backend names no model folder: content is taken, and there is no tape. */
+  chatModel(backend: string): ChatModel | null
+}

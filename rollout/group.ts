@@ -1,0 +1,148 @@
+// A group under way as a reducer: which members wait, run or have ended, and when the group is finished.
+
+import type { GroupPolicy } from '../protocol/batch.ts'
+import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
+
+export interface GroupRules {
+  size: number
+  attempts: number
+  minScored: number
+  onShort: GroupPolicy['on_short']
+}
+
+export interface Member {
+  index: number
+  /** The try that waits, runs or ended last; from 1. */
+  attempt: number
+  phase: 'waiting' | 'running' | 'ended'
+  /** Set once the member has ended for good. */
+  outcome: EpisodeOutcome | null
+}
+
+export interface GroupState {
+  rules: GroupRules
+  members: Member[]
+  /** Why no further attempt starts: a caller, a deadline, or a group that can no longer have enough votes. */
+  closing: 'cancel' | 'deadline' | 'short' | null
+}
+
+export type GroupEvent =
+  | { type: 'start'; index: number }
+  | { type: 'end'; index: number; outcome: EpisodeOutcome }
+  | { type: 'close'; why: 'cancel' | 'deadline' }
+
+/** Failures after which another attempt may do better. A caller's abort and what the model wrote are final. */
+const RETRYABLE: ReadonlySet<EpisodeOutcome> = new Set([
+  'infra_backend',
+  'infra_worker',
+  'infra_env',
+  'infra_tool',
+  'infra_store',
+  'timeout',
+  'contract_violation',
+  'verifier_error',
+])
+
+export function newGroup(rules: GroupRules): GroupState {
+  const members = Array.from({ length: rules.size }, (_, index) => newMember(index))
+  return { rules, members, closing: null }
+}
+
+/**
+ * The transition table. `retry` tries a failed member again up to `attempts` tries; `top_up` does so and then puts a
+ * fresh member in its place (as many as the group has members); `close` and `drop` take a first failure as final, and
+ * `drop` stops the group as soon as it cannot have `min_scored` votes any more.
+ */
+export function groupReducer(state: GroupState, event: GroupEvent): GroupState {
+  switch (event.type) {
+    case 'start':
+      return withMember(state, event.index, 'waiting', (member) => ({
+        ...member,
+        phase: 'running',
+      }))
+    case 'end':
+      return afterEnd(
+        withMember(state, event.index, 'running', (member) =>
+          endAttempt(state, member, event.outcome),
+        ),
+        event.index,
+      )
+    case 'close':
+      return state.closing ? state : closed(state, event.why)
+  }
+}
+
+/** Members whose next attempt may start. */
+export function waitingMembers(state: GroupState): Member[] {
+  return state.members.filter((member) => member.phase === 'waiting')
+}
+
+export function isFinished(state: GroupState): boolean {
+  return state.members.every((member) => member.phase === 'ended')
+}
+
+/** True once any attempt has started; a group that was closed before that has started and finished at once. */
+export function hasStarted(state: GroupState): boolean {
+  return state.members.some(memberStarted)
+}
+
+export function memberStarted(member: Member): boolean {
+  return member.phase !== 'waiting' || member.attempt > 1
+}
+
+/** The members that are delivered: with `top_up` the scored ones first, up to the group's size, in their order. */
+export function deliveredMembers(state: GroupState): Member[] {
+  if (state.members.length === state.rules.size) return state.members
+  const scored = state.members.filter((member) => member.outcome && isScored(member.outcome))
+  const others = state.members.filter((member) => !scored.includes(member))
+  return [...scored, ...others].slice(0, state.rules.size).sort((a, b) => a.index - b.index)
+}
+
+function newMember(index: number): Member {
+  return { index, attempt: 1, phase: 'waiting', outcome: null }
+}
+
+function withMember(
+  state: GroupState,
+  index: number,
+  expected: Member['phase'],
+  change: (member: Member) => Member,
+): GroupState {
+  const member = state.members[index]
+  if (member?.phase !== expected)
+    throw new Error(`member ${index} is ${member?.phase ?? 'absent'}, expected ${expected}`)
+  return { ...state, members: state.members.with(index, change(member)) }
+}
+
+function endAttempt(state: GroupState, member: Member, outcome: EpisodeOutcome): Member {
+  const { attempts, onShort } = state.rules
+  const again =
+    RETRYABLE.has(outcome) &&
+    state.closing === null &&
+    (onShort === 'retry' || onShort === 'top_up') &&
+    member.attempt < attempts
+  return again
+    ? { ...member, phase: 'waiting', attempt: member.attempt + 1 }
+    : { ...member, phase: 'ended', outcome }
+}
+
+/** A member that failed for good may be replaced, or may decide the group. */
+function afterEnd(state: GroupState, index: number): GroupState {
+  const { size, minScored, onShort } = state.rules
+  const member = state.members[index]
+  if (member?.phase !== 'ended' || !member.outcome || isScored(member.outcome) || state.closing)
+    return state
+  if (onShort === 'top_up' && RETRYABLE.has(member.outcome) && state.members.length < 2 * size)
+    return { ...state, members: [...state.members, newMember(state.members.length)] }
+  const possible = state.members.filter((one) => !one.outcome || isScored(one.outcome)).length
+  return onShort === 'drop' && possible < minScored ? closed(state, 'short') : state
+}
+
+/** Members that wait end at once; those that run are ended by whoever runs them. */
+function closed(state: GroupState, why: NonNullable<GroupState['closing']>): GroupState {
+  const outcome = why === 'deadline' ? 'timeout' : 'aborted'
+  const members = state.members.map((member) =>
+    member.phase === 'waiting' ? { ...member, phase: 'ended' as const, outcome } : member,
+  ) as Member[]
+  return { ...state, members, closing: why }
+}

@@ -1,0 +1,144 @@
+// The end of an episode: grade it where it was played, and seal trajectory, tape and grade into bytes.
+import { createHash } from 'node:crypto'
+import type { Environment } from '../envs/environment.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
+import { type EpisodeHeader, type SealedEpisode, sealBlob } from '../protocol/sealed.ts'
+import { checkRewards } from '../reward/contract.ts'
+import { tapeSamples } from './chat/tape.ts'
+import type { EpisodeState, TurnRecord } from './episode.ts'
+import { isEnvironmentFault } from './guarded-environment.ts'
+import { outcomeEvent, type TurnEvent } from './turn-events.ts'
+
+/** Version of the trajectory's JSON. It grows when a field changes its meaning or goes. */
+const TRAJECTORY_VERSION = 1
+
+interface Ending {
+  outcome: EpisodeOutcome
+  reason: string | null
+  reward: number | null
+  rewards: Record<string, number | null> | null
+  grade: JsonObject | null
+}
+
+/**
+ * Seals an episode that ends as `outcome`. A scored outcome is graded first, and the grade may turn it into
+ * `verifier_error` or `contract_violation`; any other outcome is never graded and has no reward. The bytes are a
+ * function of plan (its attempt left out) and replies: no wall time, no endpoint.
+ */
+export function seal(
+  state: EpisodeState,
+  outcome: EpisodeOutcome,
+  reason: string,
+  environment: Environment | null,
+): { sealed: SealedEpisode; events: TurnEvent[] } {
+  const ending: Ending =
+    isScored(outcome) && environment
+      ? grade(state, outcome, reason, environment)
+      : { outcome, reason, reward: null, rewards: null, grade: null }
+  const samples = tapeSamples(state.tape)
+  const { blob, rowBytes } = sealBlob(ending.grade, samples, trajectory(state, ending))
+  const header: EpisodeHeader = {
+    outcome: ending.outcome,
+    reason: ending.outcome === 'ok' ? null : ending.reason,
+    reward: ending.reward,
+    rewards: ending.rewards,
+    turns: state.headers,
+    prompt_tokens: sum(state.turns, (turn) => turn.prompt_tokens),
+    completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
+    completion_digest: completionDigest(state.turns),
+    ...versionRange(state.turns),
+    parse_errors: counts(state.turns.flatMap((turn) => turn.errors.map((error) => error.code))),
+    parse_flags: counts(state.turns.flatMap((turn) => turn.flags)),
+    drift: state.drift,
+    row_bytes: rowBytes,
+  }
+  return { sealed: { header, blob }, events: [outcomeEvent(state.plan, header)] }
+}
+
+function grade(
+  state: EpisodeState,
+  outcome: EpisodeOutcome,
+  reason: string,
+  environment: Environment,
+): Ending {
+  const failed = (outcome: EpisodeOutcome, reason: string, grade: JsonObject | null): Ending => ({
+    outcome,
+    reason,
+    reward: null,
+    rewards: null,
+    grade,
+  })
+  try {
+    const graded = environment.grade(state.env)
+    const shown = graded as unknown as JsonObject
+    if (graded.status === 'unavailable') return failed('verifier_error', graded.reason, shown)
+    const checked = checkRewards(state.plan.contract, graded.rewards)
+    if (!checked.ok)
+      return failed('contract_violation', `${checked.field}: ${checked.message}`, shown)
+    return { outcome, reason, reward: checked.reward, rewards: checked.rewards, grade: shown }
+  } catch (error) {
+    if (!isEnvironmentFault(error)) throw error
+    return failed('verifier_error', error.message, null)
+  }
+}
+
+/** What a person reads, and what a replay is compared with. */
+function trajectory(state: EpisodeState, ending: Ending): JsonObject {
+  const { plan } = state
+  return {
+    schema_version: TRAJECTORY_VERSION,
+    id: plan.episode,
+    batch: plan.batch,
+    group: plan.group,
+    index: plan.index,
+    task: plan.task.id,
+    environment: plan.task.environment,
+    seed: plan.seed,
+    policy: {
+      backend: plan.policy.backend,
+      model: plan.policy.model,
+      mode: plan.policy.mode,
+      tool_format: plan.policy.toolFormat,
+      thinking: plan.policy.thinking,
+      sampling: { ...plan.policy.sampling },
+    },
+    outcome: ending.outcome,
+    reason: ending.reason,
+    reward: ending.reward,
+    rewards: ending.rewards,
+    grade: ending.grade,
+    messages: state.messages as unknown as JsonObject[],
+    turns: state.turns.map((turn, index) => ({
+      ...turn,
+      ...state.headers[index],
+    })) as unknown as JsonObject[],
+    drift: state.drift,
+    dropped_tokens: state.droppedTokens,
+  }
+}
+
+/** Equal for two episodes whose policy said the same in every turn. */
+function completionDigest(turns: readonly TurnRecord[]): string {
+  const said = JSON.stringify(turns.map((turn) => turn.text))
+  return createHash('sha256').update(said).digest('hex').slice(0, 32)
+}
+
+function versionRange(turns: readonly TurnRecord[]): {
+  version_min: number | null
+  version_max: number | null
+} {
+  const known = turns.flatMap((turn) => turn.version ?? [])
+  if (known.length === 0) return { version_min: null, version_max: null }
+  return { version_min: Math.min(...known), version_max: Math.max(...known) }
+}
+
+function counts<Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> {
+  const counted: Partial<Record<Name, number>> = {}
+  for (const name of names) counted[name] = (counted[name] ?? 0) + 1
+  return counted
+}
+
+function sum<T>(items: readonly T[], value: (item: T) => number): number {
+  return items.reduce((total, item) => total + value(item), 0)
+}

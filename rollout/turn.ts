@@ -1,0 +1,352 @@
+// One turn as a pure function: `begin` and `advance` take a state and the policy's reply, and give a request or the end.
+
+import type { Environment } from '../envs/environment.ts'
+import type { Message } from '../protocol/conversation.ts'
+import type { EpisodeOutcome } from '../protocol/outcomes.ts'
+import type { SealedEpisode } from '../protocol/sealed.ts'
+import { applyTurn } from './apply-turn.ts'
+import { emptyTape, extendTape } from './chat/tape.ts'
+import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
+import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
+import type { Completion, HttpRequest } from './policy/dialect.ts'
+import { dialects } from './policy/dialects.ts'
+import { missingTools } from './policy/missing-tools.ts'
+import { requestSeed } from './request-seed.ts'
+import { seal } from './seal.ts'
+import { createParser } from './toolcall/create-parser.ts'
+import { type TurnEvent, turnEvents } from './turn-events.ts'
+
+/** Bytes for the policy. `aborts` counts how often the backend broke this turn off before. */
+export interface PolicyRequest extends HttpRequest {
+  backend: string
+  turn: number
+  aborts: number
+}
+
+/** What comes of a turn: the next question, or the sealed episode. `events` tell what happened, in order. */
+export type TurnResult =
+  | { kind: 'request'; state: EpisodeState; request: PolicyRequest; events: TurnEvent[] }
+  | { kind: 'end'; sealed: SealedEpisode; events: TurnEvent[] }
+
+export interface HttpReply {
+  status: number
+  headers: Record<string, string>
+  body: Uint8Array
+}
+
+/** How often a backend may break off one turn before that counts as its failure. */
+const MAX_ABORTS = 64
+
+/** Resets the environment and asks the first question. */
+export function begin(plan: EpisodePlan, engine: Engine): TurnResult {
+  const fresh = emptyState(plan)
+  return ended(fresh, () => {
+    const environment = environmentOf(plan, engine)
+    const env = environment.reset(plan.task, plan.seed)
+    return ask({ ...fresh, env, messages: environment.open(env) }, engine, [])
+  })
+}
+
+/** Reads the policy's reply, plays what it says, and asks on or grades and seals. */
+export function advance(state: EpisodeState, reply: HttpReply, engine: Engine): TurnResult {
+  return ended(state, () => {
+    const { plan, pending } = state
+    const model = engine.chatModel(plan.policy.backend)
+    const sampled = pending.partial?.ids.length ?? 0
+    const read = dialects[plan.policy.dialect].read(reply.status, reply.headers, reply.body, {
+      tokens: model !== null,
+      promptIds: sentIds(pending),
+      maxTokens: plan.policy.sampling.max_tokens - sampled,
+    })
+    if (read.kind === 'context_length' && state.turns.length > 0)
+      return conclude(state, 'ok_truncated', `context_length: ${read.message}`, engine)
+    if (read.kind !== 'completion') {
+      const outcome = read.kind === 'context_length' ? 'infra_backend' : read.kind
+      const reason = read.field ? `${read.field}: ${read.message}` : read.message
+      return conclude(state, outcome, reason, engine)
+    }
+    return read.finish === 'abort'
+      ? resume(state, read, engine)
+      : finishTurn(state, joinPartial(state, read), engine)
+  })
+}
+
+/** Ends an episode for a reason from outside the turn: a deadline, a dead backend, a caller who cancels. */
+export function conclude(
+  state: EpisodeState,
+  outcome: EpisodeOutcome,
+  reason: string,
+  engine: Engine,
+): TurnResult {
+  const { sealed, events } = seal(state, outcome, reason, environmentOf(state.plan, engine))
+  return { kind: 'end', sealed, events }
+}
+
+/** The state of an episode of which nothing has happened yet; `conclude` can seal it as it is. */
+export function emptyState(plan: EpisodePlan): EpisodeState {
+  return {
+    plan,
+    env: null,
+    messages: [],
+    tape: emptyTape(),
+    turns: [],
+    headers: [],
+    pending: { promptIds: null, anchor: '', partial: null, aborts: 0 },
+    droppedTokens: 0,
+    drift: {},
+  }
+}
+
+/** A fault of the environment is an outcome; anything else that is thrown is a bug of ours and goes up. */
+function ended(state: EpisodeState, play: () => TurnResult): TurnResult {
+  try {
+    return play()
+  } catch (error) {
+    if (!isEnvironmentFault(error)) throw error
+    const { sealed, events } = seal(state, 'infra_env', error.message, null)
+    return { kind: 'end', sealed, events }
+  }
+}
+
+function environmentOf(plan: EpisodePlan, engine: Engine): Environment {
+  return guardedEnvironment(plan.task.environment, engine.environment(plan.task.environment))
+}
+
+/** Asks the policy about the conversation as it stands. */
+function ask(state: EpisodeState, engine: Engine, events: TurnEvent[]): TurnResult {
+  const { plan } = state
+  const environment = environmentOf(plan, engine)
+  const tools = environment.tools(state.env)
+  const promptIds =
+    plan.policy.mode === 'tokens'
+      ? (state.pending.promptIds ?? firstPrompt(state, tools, engine))
+      : null
+  const asked: EpisodeState = {
+    ...state,
+    pending: { promptIds, anchor: environment.anchor(state.env), partial: null, aborts: 0 },
+  }
+  return request(asked, tools, engine, events)
+}
+
+function firstPrompt(
+  state: EpisodeState,
+  tools: ReturnType<Environment['tools']>,
+  engine: Engine,
+): Int32Array {
+  const model = engine.chatModel(state.plan.policy.backend)
+  if (!model) throw new Error(`mode tokens needs model_dir of backend ${state.plan.policy.backend}`)
+  const kwargs = state.plan.policy.chatTemplateKwargs
+  return model.encode(model.render(state.messages, tools, { addGenerationPrompt: true, kwargs }))
+}
+
+/** The request bytes of the pending turn; after an abort they carry what was sampled already. */
+function request(
+  state: EpisodeState,
+  tools: ReturnType<Environment['tools']>,
+  engine: Engine,
+  events: TurnEvent[],
+): TurnResult {
+  const { plan, pending } = state
+  const { policy } = plan
+  const turn = state.turns.length
+  const sampled = pending.partial?.ids.length ?? 0
+  const bytes = dialects[policy.dialect].request({
+    model: policy.model,
+    messages: state.messages,
+    tools,
+    promptIds: sentIds(pending),
+    sampling: {
+      ...policy.sampling,
+      max_tokens: policy.sampling.max_tokens - sampled,
+      seed: requestSeed(plan, turn),
+    },
+    chatTemplateKwargs: policy.chatTemplateKwargs,
+    stopTokenIds: engine.chatModel(policy.backend)?.stopTokenIds ?? [],
+  })
+  const asked = { ...bytes, backend: policy.backend, turn, aborts: pending.aborts }
+  return { kind: 'request', state, request: asked, events }
+}
+
+/** The backend broke the turn off: go on from what was sampled (tokens), or ask again (chat). */
+function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResult {
+  const { plan, pending } = state
+  if (pending.aborts >= MAX_ABORTS)
+    return conclude(
+      state,
+      'infra_backend',
+      `the backend aborted turn ${state.turns.length} ${MAX_ABORTS} times`,
+      engine,
+    )
+  const tools = environmentOf(plan, engine).tools(state.env)
+  const aborts = pending.aborts + 1
+  if (plan.policy.mode === 'chat' || !read.ids || !read.logprobs) {
+    const droppedTokens = state.droppedTokens + (read.ids?.length ?? 0)
+    return request({ ...state, droppedTokens, pending: { ...pending, aborts } }, tools, engine, [])
+  }
+  const joined = joinPartial(state, read)
+  const { ids, logprobs, versions } = joined
+  if (!ids || !logprobs || ids.length >= plan.policy.sampling.max_tokens)
+    return finishTurn(state, { ...joined, finish: 'length' }, engine)
+  const partial = { ids, logprobs, versions }
+  return request({ ...state, pending: { ...pending, partial, aborts } }, tools, engine, [])
+}
+
+/** The whole turn's completion: what an abort left, then what came now. */
+function joinPartial({ pending }: EpisodeState, read: Completion): Completion {
+  const { partial } = pending
+  if (!partial || !read.ids || !read.logprobs) return read
+  const ids = concat(partial.ids, read.ids)
+  const logprobs = new Float32Array(ids.length)
+  logprobs.set(partial.logprobs)
+  logprobs.set(read.logprobs, partial.logprobs.length)
+  const usage = { promptTokens: pending.promptIds?.length ?? 0, completionTokens: ids.length }
+  return { ...read, ids, logprobs, usage, versions: [...partial.versions, ...read.versions] }
+}
+
+/** Puts the completion on the tape, parses it, and lets the environment answer. */
+function finishTurn(state: EpisodeState, completion: Completion, engine: Engine): TurnResult {
+  const { plan } = state
+  const environment = environmentOf(plan, engine)
+  const model = engine.chatModel(plan.policy.backend)
+  const tools = environment.tools(state.env)
+  if (model && completion.promptIds && state.turns.length === 0) {
+    const missing = missingTools(model.decode(completion.promptIds), tools, state.messages)
+    if (missing.length > 0)
+      return conclude(
+        state,
+        'contract_violation',
+        `tools: the backend's prompt lacks ${missing.join(', ')}`,
+        engine,
+      )
+  }
+  const text =
+    model && completion.ids
+      ? model.decode(withoutStop(completion.ids, model.stopTokenIds))
+      : completion.content
+  const parser = createParser({
+    format: plan.policy.toolFormat,
+    tools,
+    thinking: plan.policy.thinking,
+  })
+  parser.feed(text)
+  const finish = completion.finish === 'length' ? 'length' : 'stop'
+  const parsed = parser.end(finish)
+  const record: TurnRecord = {
+    turn: state.turns.length,
+    seed: requestSeed(plan, state.turns.length),
+    finish,
+    text,
+    reasoning: parsed.reasoning,
+    content: parsed.content,
+    calls: [],
+    errors: parsed.errors,
+    flags: parsed.flags,
+    observations: [],
+    audit: [],
+    prompt_tokens: completion.usage.promptTokens,
+    completion_tokens: completion.ids?.length ?? completion.usage.completionTokens,
+    version: completion.version,
+  }
+  const taped = onTape(state, completion, model)
+  const applied = applyTurn(taped.env, record, parsed, environment)
+  const messages: Message[] = [
+    ...taped.messages,
+    { role: 'assistant', content: text },
+    ...applied.messages,
+  ]
+  const next: EpisodeState = {
+    ...taped,
+    env: applied.env,
+    messages,
+    turns: [...taped.turns, applied.record],
+  }
+  const events = turnEvents(plan, applied.record)
+  const end = applied.end ?? limitReached(next)
+  if (end) {
+    const closing = conclude(next, end.outcome, end.reason, engine)
+    return { ...closing, events: [...events, ...closing.events] }
+  }
+  return ask(bridged(next, completion, applied.messages, model), engine, events)
+}
+
+/** The state with the sampled ids on its tape and the turn's header behind the others. */
+function onTape(
+  state: EpisodeState,
+  completion: Completion,
+  model: ReturnType<Engine['chatModel']>,
+): EpisodeState {
+  const { anchor } = state.pending
+  const promptIds = state.pending.promptIds ?? completion.promptIds
+  if (!model || !promptIds || !completion.ids || !completion.logprobs)
+    return {
+      ...state,
+      headers: [...state.headers, { sample: null, start: 0, end: 0, anchor, reward: 0 }],
+    }
+  const { tape, turn, cut } = extendTape(
+    state.tape,
+    {
+      promptIds,
+      ids: completion.ids,
+      logprobs: completion.logprobs,
+      versions: completion.versions,
+    },
+    (ids) => model.decode(ids),
+  )
+  const drift = cut ? { ...state.drift, [cut]: (state.drift[cut] ?? 0) + 1 } : state.drift
+  return { ...state, tape, drift, headers: [...state.headers, { ...turn, anchor, reward: 0 }] }
+}
+
+/** In tokens mode: the next prompt is this one, the sampled ids, and the bridge to the new messages. */
+function bridged(
+  state: EpisodeState,
+  completion: Completion,
+  messages: readonly Message[],
+  model: ReturnType<Engine['chatModel']>,
+): EpisodeState {
+  const { promptIds } = state.pending
+  if (!promptIds || !model || !completion.ids) return state
+  const bridge = model.bridge(
+    completion.ids.at(-1) ?? null,
+    messages,
+    state.plan.policy.chatTemplateKwargs,
+  )
+  return {
+    ...state,
+    pending: { ...state.pending, promptIds: concat(promptIds, completion.ids, bridge) },
+  }
+}
+
+/** The limits that end an episode before its next request; what was done is graded. */
+function limitReached({
+  plan,
+  turns,
+}: EpisodeState): { outcome: EpisodeOutcome; reason: string } | null {
+  const tokens = turns.reduce((sum, turn) => sum + turn.completion_tokens, 0)
+  if (turns.length >= plan.limits.maxTurns)
+    return { outcome: 'ok_truncated', reason: `max_turns: ${plan.limits.maxTurns} turns are over` }
+  if (tokens >= plan.limits.maxTokens)
+    return {
+      outcome: 'ok_truncated',
+      reason: `max_tokens: ${tokens} of ${plan.limits.maxTokens} tokens are sampled`,
+    }
+  return null
+}
+
+/** The prompt that went out: in tokens mode what an abort left stands behind it. */
+function sentIds({ promptIds, partial }: EpisodeState['pending']): Int32Array | null {
+  return promptIds && partial ? concat(promptIds, partial.ids) : promptIds
+}
+
+function withoutStop(ids: Int32Array, stop: readonly number[]): Int32Array {
+  return stop.includes(ids.at(-1) ?? -1) ? ids.subarray(0, -1) : ids
+}
+
+function concat(...parts: readonly Int32Array[]): Int32Array {
+  const joined = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0))
+  let at = 0
+  for (const part of parts) {
+    joined.set(part, at)
+    at += part.length
+  }
+  return joined
+}
