@@ -1,0 +1,87 @@
+// The HTTP edge: every route of the native API over one Service, with the checks that each request passes first.
+import { Hono } from 'hono'
+import { methodNotAllowed } from 'hono/method-not-allowed'
+import { PaddockError } from '../protocol/errors.ts'
+import { createAccess } from './access.ts'
+import type { Config } from './config.ts'
+import { openApiDocument } from './openapi.ts'
+import { mountDocs } from './pages/docs.ts'
+import { httpError, isFault, problemOf, problemResponse } from './problems.ts'
+import { batchRoutes } from './routes/batches.ts'
+import { coreRoutes } from './routes/cores.ts'
+import { mountAlive, mountMetrics, mountReadiness } from './routes/health.ts'
+import { type App, mount, type Route } from './routes/route.ts'
+import { taskRoutes } from './routes/tasks.ts'
+import { trainerRoutes } from './routes/trainer.ts'
+import type { Service } from './service.ts'
+import { VERSION } from './version.ts'
+
+export interface AppOptions {
+  /** Told of each answered request; `route` is a path pattern, `other` where none matched. */
+  observe?(request: { method: string; route: string; status: number; seconds: number }): void
+  /** Told of each fault of the server, whose cause the client does not see. */
+  onFault?(error: unknown, route: string): void
+  /** Ends the event streams; to be aborted before the socket closes. */
+  closing?: AbortSignal
+}
+
+const ROUTES: readonly Route[] = [...batchRoutes, ...taskRoutes, ...trainerRoutes, ...coreRoutes]
+
+/**
+ * The app answers every error with a problem document. A request passes in this order: Host and Origin (403), token
+ * (401), role (403), content type (415), size (413), JSON and schema (400).
+ */
+export function createApp(service: Service, config: Config, options: AppOptions = {}): App {
+  const app: App = new Hono()
+  const edge = { service, config, closing: options.closing ?? new AbortController().signal }
+  const access = createAccess(config)
+
+  app.use(async (context, next) => {
+    const start = performance.now()
+    context.set('route', 'other')
+    await next()
+    const seconds = (performance.now() - start) / 1000
+    const { method } = context.req
+    options.observe?.({ method, route: context.get('route'), status: context.res.status, seconds })
+  })
+  app.use(
+    methodNotAllowed({
+      app,
+      onMethodNotAllowed: (context, methods) => {
+        const allow = methods.sort().join(', ')
+        const detail = `${context.req.method} ${context.req.path}: expected one of ${allow}`
+        return problemResponse(problemOf(httpError(405, detail)), { allow })
+      },
+    }),
+  )
+  mountAlive(app)
+  app.use(async (context, next) => {
+    const host = context.req.header('host') ?? new URL(context.req.url).host
+    access.checkPeer(host, context.req.header('origin'))
+    context.set('roles', access.identify(context.req.header('authorization')))
+    await next()
+  })
+  mountReadiness(app, edge)
+  mountMetrics(app, edge)
+  for (const route of ROUTES) mount(app, edge, route)
+  const document = openApiDocument(ROUTES, VERSION)
+  app.get('/openapi.json', (context) => {
+    context.set('route', '/openapi.json')
+    return context.json(document)
+  })
+  mountDocs(app)
+
+  app.notFound((context) => {
+    const { method, path } = context.req
+    const detail = `${method} ${path}: no such route; /openapi.json lists all of them`
+    return problemResponse(problemOf(new PaddockError('not_found', detail)))
+  })
+  app.onError((error, context) => {
+    const problem = problemOf(error)
+    // A client that goes away in the middle of its body is no fault of ours.
+    const gone = context.req.raw.signal.aborted
+    if (isFault(problem) && !gone) options.onFault?.(error, context.get('route'))
+    return problemResponse(problem)
+  })
+  return app
+}

@@ -1,0 +1,86 @@
+// `paddock bench`: server, simulator and load driver as processes of their own, measured in one run.
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { PaddockError } from '../../protocol/errors.ts'
+import { loadConfig } from '../config.ts'
+import { fromSource } from '../from-source.ts'
+import { writeScripts } from '../runtime/scripts.ts'
+import { startSimulatorProcess } from '../runtime/simulator-process.ts'
+import { qwenFolder } from './playground.ts'
+
+/** Six office tasks and six arithmetic ones, as the demo plays them. */
+const TASKS = [
+  'office/dev-01-overdue-premium-invoices',
+  'office/dev-02-integrations-without-leaking',
+  'office/dev-03-meeting-items-to-tracker',
+  'office/dev-04-interview-slot',
+  'office/dev-05-share-the-right-file',
+  'office/dev-06-assign-laptop-through-outage',
+  ...Array.from({ length: 6 }, (_, index) => `arithmetic/sum-${index}`),
+]
+
+const SIMULATOR_FLAGS = ['--prepared', '--mix', 'correct=0.5,wrong=0.3,forbidden=0.2']
+
+/** `flags` go to the load driver (`--seconds`, `--rounds`, `--concurrency`, `--json`). */
+export async function bench(flags: readonly string[]): Promise<void> {
+  const scripts = await writeScripts(loadConfig({ file: null }))
+  const simulator = await startSimulatorProcess(['--scripts', scripts, ...SIMULATOR_FLAGS])
+  const server = program('../main', ['serve', '--port', '0', ...backendFlags(simulator)], 'pipe')
+  try {
+    const url = await listening(server)
+    const where = ['--url', url, '--policy-url', simulator.url]
+    for (const tasks of [TASKS.slice(0, 6), TASKS.slice(6)]) {
+      const [pack] = (tasks[0] as string).split('/')
+      if (!flags.includes('--json'))
+        process.stdout.write(`\n${pack}, ${tasks.length} tasks × 8 episodes\n`)
+      const driver = program(
+        '../../bench/load/main',
+        [...where, '--tasks', tasks.join(','), ...flags],
+        'inherit',
+      )
+      const [code] = await once(driver, 'exit')
+      if (code !== 0) throw new PaddockError('internal', `the load driver ended with ${code}`)
+    }
+  } finally {
+    if (server.exitCode === null) {
+      server.kill('SIGTERM')
+      await once(server, 'exit')
+    }
+    await simulator.stop()
+  }
+}
+
+function backendFlags({ url, model }: { url: string; model: string }): string[] {
+  const backend = { dialect: 'vllm', url, model, model_dir: qwenFolder() }
+  return Object.entries(backend).flatMap(([key, value]) => [
+    '--set',
+    `backends.main.${key}=${value}`,
+  ])
+}
+
+function program(path: string, args: readonly string[], stderr: 'pipe' | 'inherit'): ChildProcess {
+  const file = fileURLToPath(new URL(`${path}.${fromSource ? 'ts' : 'js'}`, import.meta.url))
+  const options = { stdio: ['ignore', 'inherit', stderr] as ['ignore', 'inherit', typeof stderr] }
+  return spawn(
+    process.execPath,
+    [...(fromSource ? ['--import', 'tsx'] : []), file, ...args],
+    options,
+  )
+}
+
+/** The address in the server's own log. */
+function listening(server: ChildProcess): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const lines: string[] = []
+    createInterface({ input: server.stderr as NodeJS.ReadableStream }).on('line', (line) => {
+      lines.push(line)
+      const url = /"url":"(http[^"]+)"/.exec(line)?.[1]
+      if (url) resolve(url)
+    })
+    server.once('exit', () =>
+      reject(new PaddockError('internal', `the server ended: ${lines.join('\n')}`)),
+    )
+  })
+}

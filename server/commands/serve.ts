@@ -1,0 +1,36 @@
+// `paddock serve`: the server until SIGTERM or SIGINT.
+import type { Config } from '../config.ts'
+import { createLog } from '../log.ts'
+import { serve } from '../serve.ts'
+
+/** Shorter ones are guessed. */
+const SAFE_TOKEN_LENGTH = 16
+
+/**
+ * The first signal drains and exits 0; a second one exits at once. Rejects with PaddockError `invalid_config` where
+ * the server cannot start.
+ */
+export async function runServe(config: Config): Promise<void> {
+  const log = createLog(config)
+  const starting = serve(config, log)
+  let signals = 0
+  const stop = async (signal: NodeJS.Signals) => {
+    if (++signals > 1) process.exit(1)
+    log.info({ signal }, 'stopping: no new work is taken; a second signal stops at once')
+    await (await starting).close()
+    log.info('stopped')
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      stop(signal).catch((error: unknown) => {
+        log.fatal({ err: error }, 'the server could not stop in order')
+        process.exit(1)
+      })
+    })
+  const { url } = await starting
+  const { tokens } = config.server
+  if (tokens.some(({ token }) => token.length < SAFE_TOKEN_LENGTH))
+    log.warn('a token is short enough to be guessed; "openssl rand -hex 32" makes a good one')
+  log.info({ url, backends: Object.keys(config.backends), docs: `${url}/docs` }, 'listening')
+}

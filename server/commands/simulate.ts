@@ -1,0 +1,35 @@
+// `paddock simulate`: the policy simulator as a process of its own, playing the transcripts of the configured packs.
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Config } from '../config.ts'
+import { fromSource } from '../from-source.ts'
+import { writeScripts } from '../runtime/scripts.ts'
+
+const program = fileURLToPath(
+  new URL(`../../bench/simulator/main.${fromSource ? 'ts' : 'js'}`, import.meta.url),
+)
+
+/** `args` go to the simulator as they are; without `--scripts` they are made from the packs. Ends as the child ends. */
+export async function simulate(config: Config, args: readonly string[]): Promise<void> {
+  const scripts = args.includes('--scripts') ? [] : ['--scripts', await writeScripts(config)]
+  await runSimulator([...scripts, ...args])
+}
+
+/** The simulator's own list of flags. */
+export function simulatorHelp(): Promise<void> {
+  return runSimulator(['--help'])
+}
+
+async function runSimulator(args: readonly string[]): Promise<void> {
+  const loader = fromSource ? ['--import', 'tsx'] : []
+  const child = spawn(process.execPath, [...loader, program, ...args], { stdio: 'inherit' })
+  let asked = false
+  for (const signal of ['SIGTERM', 'SIGINT'] as const)
+    process.on(signal, () => {
+      asked = true
+      child.kill(signal)
+    })
+  const [code] = (await once(child, 'exit')) as [number | null]
+  process.exit(code ?? (asked ? 0 : 1))
+}

@@ -1,0 +1,80 @@
+// The lease reducer: at least once, acknowledged once, late is late, and never for ever.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type LeaseEvent,
+  type LeaseState,
+  leaseReducer,
+  MAX_DELIVERIES,
+  readyLease,
+} from './lease.ts'
+
+const run = (...events: LeaseEvent[]) => {
+  let state = readyLease()
+  const results = events.map((event) => {
+    const change = leaseReducer(state, event)
+    state = change.state
+    return change.result
+  })
+  return { state, results }
+}
+const lease = (id: string, until = 10): LeaseEvent => ({ type: 'lease', id, until })
+
+test('a leased group that is acknowledged in time is settled once; a second ack is a duplicate', () => {
+  const { state, results } = run(lease('a'), { type: 'ack', id: 'a' }, { type: 'ack', id: 'a' })
+  expect(state).toMatchObject({ phase: 'settled', settlement: 'acked', delivery: 1 })
+  expect(results).toEqual([null, 'acked', 'duplicate'])
+})
+
+test('a lease that runs out makes the group ready again, and its ack is late', () => {
+  const { state, results } = run(
+    lease('a', 10),
+    { type: 'tick', now: 9.9 },
+    { type: 'tick', now: 10 },
+    { type: 'ack', id: 'a' },
+    lease('b', 20),
+    { type: 'ack', id: 'a' },
+    { type: 'ack', id: 'b' },
+  )
+  expect(results).toEqual([null, null, null, 'late', null, 'late', 'acked'])
+  expect(state).toMatchObject({ settlement: 'acked', delivery: 2 })
+})
+
+test('a nack hands the group back at once; an ack with a lease that never was is unknown', () => {
+  const { state, results } = run(lease('a'), { type: 'nack', id: 'a' }, { type: 'ack', id: 'z' })
+  expect(state.phase).toBe('ready')
+  expect(results).toEqual([null, 'nacked', 'unknown'])
+})
+
+test('a group that is never acknowledged is given up after its last delivery', () => {
+  const events = Array.from({ length: MAX_DELIVERIES }, (_, k): LeaseEvent[] => [
+    lease(`${k}`, k),
+    { type: 'tick', now: k },
+  ]).flat()
+  expect(run(...events).state).toMatchObject({ phase: 'settled', settlement: 'undeliverable' })
+})
+
+test('after any events the group is in one phase, and at most one ack ever counted', () => {
+  const id = fc.constantFrom('a', 'b', 'c')
+  const event: fc.Arbitrary<LeaseEvent> = fc.oneof(
+    fc.record({ type: fc.constant('lease' as const), id, until: fc.nat(20) }),
+    fc.record({ type: fc.constantFrom('ack' as const, 'nack' as const), id }),
+    fc.record({ type: fc.constant('tick' as const), now: fc.nat(20) }),
+  )
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+      let state: LeaseState = readyLease()
+      let acked = 0
+      for (const one of events) {
+        const change = leaseReducer(state, one)
+        if (state.phase === 'settled') expect(change.state).toEqual(state)
+        state = change.state
+        if (change.result === 'acked') acked++
+        expect(state.lease !== null).toBe(state.phase === 'leased')
+        expect(state.settlement !== null).toBe(state.phase === 'settled')
+        expect(state.delivery).toBeLessThanOrEqual(MAX_DELIVERIES)
+      }
+      expect(acked).toBe(state.settlement === 'acked' ? 1 : 0)
+    }),
+  )
+})

@@ -1,0 +1,186 @@
+// The ledger in memory: nothing outlives the process. For tests, demos and the embedded default.
+import { randomUUID } from 'node:crypto'
+import type { BatchRequest } from '../../protocol/batch.ts'
+import type { AckResult } from '../../protocol/group.ts'
+import { SETTLEMENTS } from '../../protocol/outcomes.ts'
+import type { SealedEpisode } from '../../protocol/sealed.ts'
+import type { Delivery, GroupRecord, LeasedGroup, Ledger } from '../../rollout/ports.ts'
+import { type LeaseEvent, type LeaseState, leaseReducer, readyLease } from './lease.ts'
+
+interface StoredGroup {
+  record: GroupRecord
+  state: LeaseState
+}
+
+interface StoredBatch {
+  request: BatchRequest
+  /** Every finished group by id, in the order in which they finished. */
+  groups: Map<string, StoredGroup>
+  /** Ids that are ready, oldest first. */
+  ready: Set<string>
+  leased: Set<string>
+  counts: Record<Delivery, number>
+  listeners: Set<() => void>
+  timer: NodeJS.Timeout | null
+}
+
+/** Blobs of groups that are gone are kept this long, in bytes, for whoever wants to read an episode. */
+const KEPT_BYTES = 256 * 2 ** 20
+
+/** `now` gives monotonic seconds. Of groups that are gone the newest blobs stay, up to `KEPT_BYTES`. */
+export function createMemoryLedger(now: () => number = () => performance.now() / 1000): Ledger {
+  const batches = new Map<string, StoredBatch>()
+  const episodes = new Map<string, SealedEpisode>()
+
+  /** Episodes of groups that are gone, oldest first, and their bytes. */
+  const gone = new Map<string, number>()
+  let goneBytes = 0
+
+  /** The group's blobs may be forgotten from now on; the oldest beyond the bound are. */
+  function letGo({ record }: StoredGroup): void {
+    for (const { id } of record.episodes) {
+      const bytes = episodes.get(id)?.blob.length ?? 0
+      gone.set(id, bytes)
+      goneBytes += bytes
+    }
+    for (const [id, bytes] of gone) {
+      if (goneBytes <= KEPT_BYTES) break
+      gone.delete(id)
+      episodes.delete(id)
+      goneBytes -= bytes
+    }
+  }
+
+  const batchOf = (id: string): StoredBatch => {
+    const batch = batches.get(id)
+    if (!batch) throw new Error(`batch ${id} was never submitted`)
+    return batch
+  }
+
+  /** Feeds one event to a group and moves it to where its new phase belongs. */
+  function change(batch: StoredBatch, id: string, event: LeaseEvent): AckResult | null {
+    const group = batch.groups.get(id)
+    if (!group) return 'unknown'
+    const before = standing(group.state)
+    const { state, result } = leaseReducer(group.state, event)
+    group.state = state
+    const after = standing(state)
+    if (before !== after) {
+      batch.counts[before]--
+      batch.counts[after]++
+      batch.ready.delete(id)
+      batch.leased.delete(id)
+      if (state.phase === 'ready') batch.ready.add(id)
+      if (state.phase === 'leased') batch.leased.add(id)
+      if (state.phase === 'settled') letGo(group)
+      for (const listener of batch.listeners) listener()
+    }
+    return result
+  }
+
+  function expire(batch: StoredBatch): void {
+    const event = { type: 'tick' as const, now: now() }
+    for (const id of [...batch.leased]) change(batch, id, event)
+    schedule(batch)
+  }
+
+  /** One timer a batch, for the lease that runs out next. */
+  function schedule(batch: StoredBatch): void {
+    if (batch.timer) clearTimeout(batch.timer)
+    batch.timer = null
+    const ends = [...batch.leased].map((id) => batch.groups.get(id)?.state.lease?.until ?? 0)
+    if (ends.length === 0) return
+    batch.timer = setTimeout(() => expire(batch), Math.max(0, Math.min(...ends) - now()) * 1000 + 1)
+    batch.timer.unref()
+  }
+
+  function answer(
+    kind: 'ack' | 'nack',
+    id: string,
+    leases: readonly { id: string; lease: string }[],
+  ) {
+    const batch = batchOf(id)
+    expire(batch)
+    const results = leases.map(
+      (one) => change(batch, one.id, { type: kind, id: one.lease }) ?? 'unknown',
+    )
+    schedule(batch)
+    return Promise.resolve(results)
+  }
+
+  return {
+    submit(id, request) {
+      const counts = Object.fromEntries(
+        (['ready', 'leased', ...SETTLEMENTS] as const).map((name) => [name, 0]),
+      ) as Record<Delivery, number>
+      batches.set(id, {
+        request,
+        groups: new Map(),
+        ready: new Set(),
+        leased: new Set(),
+        counts,
+        listeners: new Set(),
+        timer: null,
+      })
+      return Promise.resolve()
+    },
+    submitted: (id) => batches.get(id)?.request ?? null,
+    turn: () => Promise.resolve(),
+    seal(episode, sealed) {
+      episodes.set(episode, sealed)
+      return Promise.resolve()
+    },
+    episode: (id) => Promise.resolve(episodes.get(id) ?? null),
+    settle(record, as) {
+      const batch = batchOf(record.batch)
+      const state: LeaseState =
+        as === 'ready' ? readyLease() : { ...readyLease(), phase: 'settled', settlement: 'dropped' }
+      const group = { record, state }
+      batch.groups.set(record.id, group)
+      if (as === 'dropped') letGo(group)
+      batch.counts[as]++
+      if (as === 'ready') batch.ready.add(record.id)
+      for (const listener of batch.listeners) listener()
+      return Promise.resolve()
+    },
+    lease(id, max, seconds) {
+      const batch = batchOf(id)
+      expire(batch)
+      const ids = [...batch.ready].slice(0, max)
+      const leased = ids.map((group): LeasedGroup => {
+        const lease = randomUUID()
+        change(batch, group, { type: 'lease', id: lease, until: now() + seconds })
+        const { record, state } = batch.groups.get(group) as StoredGroup
+        const sealed = record.episodes.map((episode) => episodes.get(episode.id) ?? null)
+        return {
+          record,
+          lease: { id: lease, expires_in_s: seconds, delivery: state.delivery },
+          sealed,
+        }
+      })
+      schedule(batch)
+      return Promise.resolve(leased)
+    },
+    ack: (batch, leases) => answer('ack', batch, leases),
+    nack: (batch, leases) => answer('nack', batch, leases),
+    deliveries: (id) => ({ ...batchOf(id).counts }),
+    standing() {
+      const counts = [...batches.values()].map((batch) => batch.counts)
+      const sum = (name: Delivery) => counts.reduce((total, count) => total + count[name], 0)
+      return { ready: sum('ready'), leased: sum('leased') }
+    },
+    watch(id, listener) {
+      const { listeners } = batchOf(id)
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    close() {
+      for (const batch of batches.values()) if (batch.timer) clearTimeout(batch.timer)
+      return Promise.resolve()
+    },
+  }
+}
+
+function standing(state: LeaseState): Delivery {
+  return state.phase === 'settled' ? (state.settlement as Delivery) : state.phase
+}

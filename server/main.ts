@@ -1,0 +1,176 @@
+#!/usr/bin/env node
+// The command line: every verb with its flags. Start reading here; serve.ts puts the server together.
+import { Command, InvalidArgumentError } from 'commander'
+import { PaddockError } from '../protocol/errors.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { VERSION } from './version.ts'
+
+// Each verb is imported when it runs: `paddock parse` must not wait for a server's libraries.
+
+interface ConfigFlags {
+  config?: string
+  host?: string
+  port?: string
+  threads?: string
+  maxEpisodes?: string
+  logLevel?: string
+  set?: string[]
+}
+
+/** Flags that stand for one setting each. They are checked as every other origin of settings is. */
+const SETTINGS = {
+  host: 'server.host',
+  port: 'server.port',
+  threads: 'runtime.threads',
+  maxEpisodes: 'runtime.max_episodes',
+  logLevel: 'log.level',
+} as const
+
+async function configOf(file: string | undefined, flags: ConfigFlags) {
+  const { loadConfig } = await import('./config.ts')
+  const { mergeSettings, parseAssignment } = await import('./config-layers.ts')
+  const named = Object.entries(SETTINGS).flatMap(([flag, path]) => {
+    const text = flags[flag as keyof typeof SETTINGS]
+    return text === undefined ? [] : [`${path}=${text}`]
+  })
+  const settings = [...named, ...(flags.set ?? [])]
+    .map(parseAssignment)
+    .reduce<JsonObject>((base, over) => mergeSettings(base, over) as JsonObject, {})
+  return loadConfig({ file: file ?? flags.config, env: process.env, flags: settings })
+}
+
+function withConfigFlags(command: Command): Command {
+  return command
+    .argument('[file]', 'settings; default: paddock.yaml of the working folder')
+    .option('-c, --config <file>', 'the same')
+    .option('--host <address>', 'address to listen on (127.0.0.1)')
+    .option('--port <number>', 'port to listen on; 0 takes a free one (8420)')
+    .option('--threads <number>', 'worker threads (one less than there are cores)')
+    .option('--max-episodes <number>', 'episodes that are played at once (64)')
+    .option('--log-level <level>', 'fatal, error, warn, info, debug, trace or silent (info)')
+    .option('--set <path=value...>', 'any other setting, as --set runtime.heap_mb=1024')
+}
+
+function example(text: string): string {
+  return `\nExample:\n  ${text}\n`
+}
+
+function numberUpTo(limit: number): (text: string) => number {
+  return (text) => {
+    if (/^\d+$/.test(text) && Number(text) <= limit) return Number(text)
+    throw new InvalidArgumentError(`Expected a whole number from 0 to ${limit}.`)
+  }
+}
+
+const program = new Command('paddock')
+  .description('A rollout and reward server for reinforcement learning on tool-using agents.')
+  .version(VERSION)
+  .option('--verbose', 'show where an error comes from')
+  .addHelpText(
+    'after',
+    '\nSettings come from paddock.yaml, then PADDOCK_* (PADDOCK_SERVER__PORT=9000), then flags.',
+  )
+
+withConfigFlags(program.command('serve'))
+  .description('Serve HTTP and WebSocket until SIGTERM.')
+  .addHelpText('after', example('paddock serve paddock.yaml --port 9000'))
+  .action(async (file: string | undefined, flags: ConfigFlags) => {
+    const config = await configOf(file, flags)
+    const { runServe } = await import('./commands/serve.ts')
+    await runServe(config)
+  })
+
+withConfigFlags(program.command('config'))
+  .description('Print the settings that serve would use, secrets masked.')
+  .addHelpText('after', example('PADDOCK_SERVER__PORT=9000 paddock config'))
+  .action(async (file: string | undefined, flags: ConfigFlags) => {
+    const config = await configOf(file, flags)
+    const { runConfig } = await import('./commands/config.ts')
+    runConfig(config)
+  })
+
+program
+  .command('parse')
+  .description('Parse tool calls: JSON Lines {id, format, tools, text} in, {id, calls, …} out.')
+  .addHelpText(
+    'after',
+    example(`echo '{"id":"1","format":"hermes","tools":[],"text":"hello"}' | paddock parse`),
+  )
+  .action(async () => {
+    const { parse } = await import('./commands/parse.ts')
+    await parse()
+  })
+
+program
+  .command('advantages')
+  .description(
+    'Compute advantages: JSON Lines {name, estimator, settings, input} in, {name, …} out.',
+  )
+  .addHelpText(
+    'after',
+    example(
+      `echo '{"name":"a","estimator":"grpo","settings":{},"input":{"rewards":[1,0],"groups":["g","g"]}}' | paddock advantages`,
+    ),
+  )
+  .action(async () => {
+    const { advantages } = await import('./commands/advantages.ts')
+    await advantages()
+  })
+
+program
+  .command('simulate')
+  .description('Run the policy simulator on the transcripts of the configured packs.')
+  .option('-c, --config <file>', 'settings; default: paddock.yaml of the working folder')
+  .option('--simulator-help', 'list the flags of the simulator, which takes every other flag')
+  .allowUnknownOption()
+  .allowExcessArguments()
+  .addHelpText('after', example('paddock simulate --port 8000 --fault status_500=0.1'))
+  .action(async (flags: { config?: string; simulatorHelp?: boolean }, command: Command) => {
+    const { simulate, simulatorHelp } = await import('./commands/simulate.ts')
+    if (flags.simulatorHelp) return simulatorHelp()
+    await simulate(await configOf(flags.config, {}), command.args)
+  })
+
+program
+  .command('demo')
+  .description('Start a server and a simulator, run two batches, show what came out.')
+  .option('--keep', 'leave both running, and print one JSON line that says where', false)
+  .option('--port <number>', 'port of the server; 0 takes a free one', numberUpTo(65_535), 0)
+  .option('--duration <seconds>', 'with --keep: end by itself after so long', numberUpTo(1e6))
+  .option('--log-level <level>', 'what goes to standard error', 'warn')
+  .addHelpText('after', example('paddock demo --keep --port 8420'))
+  .action(async (flags: { keep: boolean; port: number; duration?: number; logLevel: string }) => {
+    const { loadConfig } = await import('./config.ts')
+    const log = { level: flags.logLevel }
+    const { createLog } = await import('./log.ts')
+    const { demo } = await import('./commands/demo.ts')
+    const options = { keep: flags.keep, port: flags.port, duration: flags.duration ?? null }
+    await demo(options, createLog(loadConfig({ file: null, flags: { log } })))
+  })
+
+program
+  .command('bench')
+  .description('Measure turns and episodes a second against a simulator without latency.')
+  .allowUnknownOption()
+  .allowExcessArguments()
+  .addHelpText('after', example('paddock bench'))
+  .action(async (_flags: object, command: Command) => {
+    const { bench } = await import('./commands/bench.ts')
+    await bench(command.args)
+  })
+
+try {
+  await program.parseAsync()
+} catch (error) {
+  const verbose = program.opts<{ verbose?: boolean }>().verbose === true
+  process.stderr.write(`paddock: ${describe(error, verbose)}\n`)
+  process.exit(1)
+}
+
+function describe(error: unknown, verbose: boolean): string {
+  if (!(error instanceof Error)) return String(error)
+  if (verbose) return error.stack ?? error.message
+  return error instanceof PaddockError
+    ? error.message
+    : `${error.message} (--verbose shows where it comes from)`
+}

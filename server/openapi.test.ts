@@ -1,0 +1,93 @@
+// The OpenAPI document and the page that shows it.
+import { describe, expect, test } from 'vitest'
+import { createApp } from './app.ts'
+import { loadConfig } from './config.ts'
+import { createStubService } from './stub-service.testkit.ts'
+
+const service = createStubService()
+service.ready.push('{"id":"g1"}')
+const app = createApp(service, loadConfig({ file: null }))
+const response = await app.request('/openapi.json')
+// biome-ignore lint/suspicious/noExplicitAny: a document of no fixed type
+const document = (await response.json()) as any
+
+describe('/openapi.json', () => {
+  test('it lists every route of the native API', () => {
+    const routes = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(routes.sort()).toEqual([
+      'DELETE /v1/batches/{id}',
+      'GET /v1/batches',
+      'GET /v1/batches/{id}',
+      'GET /v1/batches/{id}/events',
+      'GET /v1/episodes/{id}',
+      'GET /v1/tasks',
+      'GET /v1/tasks/{pack}/{task}',
+      'POST /v1/advantages',
+      'POST /v1/batches',
+      'POST /v1/batches/{id}/ack',
+      'POST /v1/batches/{id}/lease',
+      'POST /v1/batches/{id}/nack',
+      'POST /v1/heartbeat',
+      'POST /v1/parse',
+      'POST /v1/policy',
+    ])
+  })
+
+  test('every reference leads to a schema', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]+)"/g)]
+    expect(references.length).toBeGreaterThan(10)
+    for (const [, reference] of references) {
+      const name = reference!.replace('#/components/schemas/', '')
+      expect(Object.keys(document.components.schemas)).toContain(name)
+    }
+  })
+
+  test('operation ids are unique, and every operation says how it fails', () => {
+    const operations = Object.values<object>(document.paths).flatMap((path) => Object.values(path))
+    const ids = operations.map((operation) => operation.operationId)
+    expect(new Set(ids).size).toBe(ids.length)
+    for (const operation of operations)
+      expect(operation.responses.default.content).toHaveProperty(['application/problem+json'])
+  })
+
+  test('a request is told with its ranges, defaults and whether keys may be added', () => {
+    expect(document.components.schemas.LeaseRequest).toMatchObject({
+      type: 'object',
+      properties: { max: { type: 'integer', minimum: 1, maximum: 1024, default: 1 } },
+      additionalProperties: false,
+    })
+  })
+
+  test('every example of a body is taken by its route', async () => {
+    for (const [path, { post }] of Object.entries<Record<string, never>>(document.paths)) {
+      const content = (post as { requestBody?: { content: object } } | undefined)?.requestBody
+        ?.content as { 'application/json': { example: unknown } } | undefined
+      if (!content) continue
+      const answer = await app.request(path.replace('{id}', 'b1'), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(content['application/json'].example),
+      })
+      expect([path, answer.ok]).toEqual([path, true])
+    }
+  })
+})
+
+describe('/docs', () => {
+  test('page, script, styles and icon come from here, under a policy that lets nothing else in', async () => {
+    const page = await app.request('/docs')
+    const html = await page.text()
+    const assets = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path!)
+    expect(assets).toHaveLength(4)
+    for (const path of assets) {
+      expect(path).toMatch(/^\/docs\//)
+      expect((await app.request(path)).status).toBe(200)
+    }
+    const policy = page.headers.get('content-security-policy')
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).toContain("script-src 'self';")
+    expect(policy).not.toContain('http')
+  })
+})

@@ -1,0 +1,164 @@
+// The answers of the native API as schemas, for the OpenAPI document. The types in protocol/ are what is really sent.
+import { z } from 'zod'
+import type { BatchProgress } from '../../protocol/batch.ts'
+import { ERROR_CODES, type ErrorCode, type Problem } from '../../protocol/errors.ts'
+import { ACK_RESULTS, type DeliveredGroup } from '../../protocol/group.ts'
+import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
+import type { TaskSummary } from '../service.ts'
+
+const jsonObject = z.record(z.string(), z.json())
+const count = z.int().min(0)
+const cost = z.object({ prompt_tokens: count, completion_tokens: count, seconds: z.number() })
+
+export const problemSchema = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    code: z.enum(Object.keys(ERROR_CODES) as [ErrorCode, ...ErrorCode[]]),
+    retryable: z.boolean(),
+    detail: z.string(),
+    path: z.string(),
+  })
+  .meta({ id: 'Problem' }) satisfies z.ZodType<Problem>
+
+export const progressSchema = z
+  .object({
+    id: z.string(),
+    mode: z.enum(['train', 'eval']),
+    state: z.enum(['running', 'finished', 'cancelled']),
+    group_size: count,
+    episodes: z.object({
+      total: count,
+      started: count,
+      finished: count,
+      in_flight: count,
+      outcomes: z.partialRecord(z.enum(EPISODE_OUTCOMES), count),
+      retried: z.partialRecord(z.enum(EPISODE_OUTCOMES), count),
+      mean_reward: z.number().nullable(),
+    }),
+    groups: z.object({
+      total: count,
+      started: count,
+      finished: count,
+      in_flight: count,
+      ready: count,
+      leased: count,
+      verdicts: z.partialRecord(z.enum(GROUP_VERDICTS), count),
+      settled: z.partialRecord(z.enum(SETTLEMENTS), count),
+      dropped: z.array(
+        z.object({
+          id: z.string(),
+          task: z.string(),
+          verdict: z.enum(GROUP_VERDICTS),
+          reason: z.string().nullable(),
+          cost,
+        }),
+      ),
+    }),
+    tokens: z.object({ prompt: count, completion: count }),
+    seconds: z.number(),
+    done: z.boolean(),
+  })
+  .meta({ id: 'BatchProgress' }) satisfies z.ZodType<BatchProgress>
+
+const sampleSchema = z
+  .object({
+    ids: z.array(z.int()),
+    mask: z.array(z.int()),
+    logprobs: z.array(z.number()),
+    prompt_length: count,
+    versions: z.array(
+      z.object({
+        version: z.int().nullable(),
+        start: count,
+        end: count,
+        approximate: z.boolean().optional(),
+      }),
+    ),
+  })
+  .meta({
+    id: 'Sample',
+    description:
+      "One training row. ids, mask and logprobs have one length; logprobs is 0 where mask is 0. In MessagePack they are little-endian bin of the group's dtypes.",
+  })
+
+const episodeSchema = z
+  .object({
+    id: z.string(),
+    index: count,
+    attempt: count,
+    outcome: z.enum(EPISODE_OUTCOMES),
+    reason: z.string().nullable(),
+    reward: z.number().nullable(),
+    rewards: z.record(z.string(), z.number().nullable()).nullable(),
+    advantage: z.number().nullable(),
+    turns: z.array(
+      z.object({
+        sample: z.int().nullable(),
+        start: count,
+        end: count,
+        advantage: z.number().nullable(),
+        anchor: z.string(),
+      }),
+    ),
+    grade: jsonObject.nullable(),
+    samples: z.array(sampleSchema),
+  })
+  .meta({ id: 'Episode' })
+
+const groupSchema = z
+  .object({
+    id: z.string(),
+    lease: z.object({ id: z.string(), expires_in_s: z.number(), delivery: z.int().min(1) }),
+    batch: z.string(),
+    task: z.string(),
+    seed: z.int(),
+    metadata: jsonObject,
+    verdict: z.enum(GROUP_VERDICTS),
+    level: z.enum(LEVELS).nullable(),
+    contract: z.string(),
+    estimator: z.string(),
+    policy: z.object({
+      model: z.string().nullable(),
+      version_min: z.int().nullable(),
+      version_max: z.int().nullable(),
+    }),
+    stats: z.object({
+      n: count,
+      scored: count,
+      mean: z.number().nullable(),
+      std: z.number().nullable(),
+      distinct: count,
+    }),
+    cost,
+    episodes: z.array(episodeSchema),
+  })
+  .meta({ id: 'Group' }) satisfies z.ZodType<DeliveredGroup>
+
+export const leaseAnswerSchema = z
+  .object({ groups: z.array(groupSchema), done: z.boolean() })
+  .meta({ id: 'LeaseAnswer' })
+
+export const ackAnswerSchema = z
+  .object({ groups: z.array(z.object({ id: z.string(), result: z.enum(ACK_RESULTS) })) })
+  .meta({ id: 'AckAnswer' })
+
+export const batchesSchema = z.object({ batches: z.array(progressSchema) }).meta({ id: 'Batches' })
+
+export const tasksSchema = z
+  .object({
+    tasks: z.array(
+      z.object({
+        id: z.string(),
+        pack: z.string(),
+        environment: z.string(),
+        title: z.string(),
+        contract: z.string(),
+      }) satisfies z.ZodType<TaskSummary>,
+    ),
+  })
+  .meta({ id: 'Tasks' })
+
+/** An object whose members are told in the documentation of its route. */
+export const objectSchema = jsonObject

@@ -1,0 +1,60 @@
+// What can be played and what was played: tasks as the model sees them, and the trajectories of episodes.
+import { z } from 'zod'
+import { idSchema } from '../../protocol/ids.ts'
+import { objectSchema, tasksSchema } from './answers.ts'
+import { route } from './route.ts'
+
+const READ = ['submit', 'lease'] as const
+
+const tasks = route({
+  method: 'get',
+  path: '/v1/tasks',
+  tag: 'tasks',
+  summary: 'List the tasks of the loaded packs',
+  roles: READ,
+  query: z.strictObject({ pack: idSchema.optional() }),
+  answers: {
+    200: { description: 'All of them, not paged', content: { 'application/json': tasksSchema } },
+  },
+  handle: ({ context, query }, { service }) => context.json({ tasks: service.tasks(query.pack) }),
+})
+
+const task = route({
+  method: 'get',
+  path: '/v1/tasks/:pack/:task',
+  tag: 'tasks',
+  summary: 'What the model is shown of a task, its services and limits',
+  roles: READ,
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description: 'Never grading, hidden strings or transcripts',
+      content: { 'application/json': objectSchema },
+    },
+  },
+  handle: async ({ context, params }, { service }) =>
+    context.json(await service.task(`${params.pack}/${params.task}`)),
+})
+
+const episode = route({
+  method: 'get',
+  path: '/v1/episodes/:id',
+  tag: 'tasks',
+  summary: 'The trajectory of a finished episode',
+  roles: READ,
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description: 'Messages, calls, observations, rewards, tokens',
+      content: { 'application/json': objectSchema },
+    },
+  },
+  async handle({ context, params }, { service }) {
+    const bytes = await service.episode(params.id!)
+    return context.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      'content-type': 'application/json',
+    })
+  },
+})
+
+export const taskRoutes = [tasks, task, episode]

@@ -1,0 +1,46 @@
+// A small client of the native API for our own programs: what a trainer would do, over HTTP.
+import type { BatchAccepted, BatchProgress } from '../../protocol/batch.ts'
+import type { Problem } from '../../protocol/errors.ts'
+import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
+
+export interface ApiClient {
+  submit(request: unknown): Promise<BatchAccepted>
+  progress(batch: string): Promise<BatchProgress>
+  lease(batch: string, request: unknown): Promise<{ groups: DeliveredGroup[]; done: boolean }>
+  ack(
+    batch: string,
+    groups: readonly DeliveredGroup[],
+  ): Promise<{ groups: { id: string; result: AckResult }[] }>
+  tasks(pack?: string): Promise<{ tasks: { id: string; pack: string; title: string }[] }>
+}
+
+/** Every answer of 400 and above is thrown as an Error with the problem's own sentence. */
+export function createApiClient(url: string, token?: string): ApiClient {
+  async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const answer: unknown = await response.json()
+    if (!response.ok) {
+      const { detail, path: at } = answer as Problem
+      throw new Error(`${method} ${path}: ${response.status} ${at ? `${at}: ` : ''}${detail}`)
+    }
+    return answer as T
+  }
+
+  return {
+    submit: (request) => call('POST', '/v1/batches', request),
+    progress: (batch) => call('GET', `/v1/batches/${batch}`),
+    lease: (batch, request) => call('POST', `/v1/batches/${batch}/lease`, request),
+    ack: (batch, groups) =>
+      call('POST', `/v1/batches/${batch}/ack`, {
+        groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })),
+      }),
+    tasks: (pack) => call('GET', `/v1/tasks${pack ? `?pack=${pack}` : ''}`),
+  }
+}

@@ -1,0 +1,75 @@
+// What is told of a batch while it runs: its episodes by outcome, its groups by verdict, and what they cost.
+import type { BatchProgress } from '../../protocol/batch.ts'
+import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
+import { hasStarted, memberStarted } from '../../rollout/group.ts'
+import type { GroupRun } from './group-run.ts'
+
+export function episodeProgress(groups: readonly GroupRun[]): BatchProgress['episodes'] {
+  const members = groups.flatMap((group) =>
+    group.state.members.map((member) => ({ group, member })),
+  )
+  const rewards = groups.flatMap((group) =>
+    [...group.results.values()].flatMap(({ outcome, header }) =>
+      isScored(outcome) && header?.reward != null ? [header.reward] : [],
+    ),
+  )
+  const ended = members.filter(({ member }) => member.phase === 'ended')
+  const flying = members.filter(({ member }) => member.phase !== 'ended' && memberStarted(member))
+  return {
+    total: members.length,
+    started: members.filter(({ member }) => memberStarted(member)).length,
+    finished: ended.length,
+    in_flight: flying.length,
+    outcomes: tally(ended.flatMap(({ member }) => member.outcome ?? [])),
+    retried: groups.reduce((sums, group) => added(sums, group.retried), {}),
+    mean_reward: rewards.length === 0 ? null : rewards.reduce((a, b) => a + b, 0) / rewards.length,
+  }
+}
+
+export function groupProgress(
+  groups: readonly GroupRun[],
+): Omit<BatchProgress['groups'], 'ready' | 'leased' | 'settled'> {
+  const settled = groups.filter((group) => group.settled)
+  const flying = groups.filter((group) => !group.settled && hasStarted(group.state))
+  return {
+    total: groups.length,
+    started: settled.length + flying.length,
+    finished: settled.length,
+    in_flight: flying.length,
+    verdicts: tally(settled.flatMap((group) => group.settled?.verdict ?? [])),
+    dropped: settled
+      .filter((group) => group.settled?.as === 'dropped')
+      .map((group) => ({
+        id: group.id,
+        task: group.known.task.id,
+        verdict: group.settled?.verdict as GroupVerdict,
+        reason: firstReason(group),
+        cost: group.cost,
+      })),
+  }
+}
+
+/** The first failure's own words. */
+function firstReason(group: GroupRun): string | null {
+  const failed = [...group.results.values()].find((result) => !isScored(result.outcome))
+  return failed ? `${failed.outcome}: ${failed.reason}` : null
+}
+
+function tally<Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> {
+  const counts: Partial<Record<Name, number>> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+function added<Name extends string>(
+  a: Partial<Record<Name, number>>,
+  b: Partial<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  const sums = { ...a }
+  for (const name of Object.keys(b) as Name[]) sums[name] = (sums[name] ?? 0) + (b[name] ?? 0)
+  return sums
+}
+
+export function total<T>(items: readonly T[], value: (item: T) => number): number {
+  return items.reduce((sum, item) => sum + value(item), 0)
+}

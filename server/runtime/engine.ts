@@ -1,0 +1,100 @@
+// The engine of one thread: environments by name and chat models by backend, read from disk before the first turn.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { arithmetic } from '../../envs/arithmetic/arithmetic.ts'
+import type { Environment } from '../../envs/environment.ts'
+import { office } from '../../envs/office/office.ts'
+import { PaddockError } from '../../protocol/errors.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { ChatModel, ModelFiles } from '../../rollout/chat/chat-model.ts'
+import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
+import type { Engine } from '../../rollout/episode.ts'
+import type { WorkerSetup } from './jobs.ts'
+
+export type LoadedEngine = Engine & { environments: ReadonlyMap<string, Environment> }
+
+/** Loads everything a turn may need; fails with a sentence that names the module or the folder. */
+export async function loadEngine(setup: WorkerSetup): Promise<LoadedEngine> {
+  const environments = new Map<string, Environment>([
+    ['arithmetic', arithmetic as Environment],
+    ['office', office as Environment],
+  ])
+  for (const [name, url] of Object.entries(setup.environments))
+    environments.set(name, await loadEnvironment(name, url))
+  const models = new Map<string, ChatModel>()
+  const byFolder = new Map<string, ChatModel>()
+  for (const [backend, folder] of Object.entries(setup.models)) {
+    const model = byFolder.get(folder) ?? createChatModel(await readModelFolder(backend, folder))
+    byFolder.set(folder, model)
+    models.set(backend, model)
+  }
+  return {
+    environments,
+    environment(name) {
+      const environment = environments.get(name)
+      if (!environment) throw new PaddockError('invalid_task', `no environment ${name}`)
+      return environment
+    },
+    chatModel: (backend) => models.get(backend) ?? null,
+  }
+}
+
+const REQUIRED = [
+  'problems',
+  'describe',
+  'reset',
+  'open',
+  'tools',
+  'step',
+  'hear',
+  'reply',
+  'grade',
+  'anchor',
+] as const
+
+async function loadEnvironment(name: string, url: string): Promise<Environment> {
+  let module: { default?: Environment }
+  try {
+    module = await import(url)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new PaddockError(
+      'invalid_config',
+      `environment ${name}: ${url} cannot be loaded: ${why}`,
+      { cause },
+    )
+  }
+  const environment = module.default
+  const missing = REQUIRED.filter((method) => typeof environment?.[method] !== 'function')
+  if (!environment?.contract || missing.length > 0) {
+    const lacks = environment?.contract ? missing.join(', ') : ['contract', ...missing].join(', ')
+    throw new PaddockError(
+      'invalid_config',
+      `environment ${name}: the default export of ${url} must be an Environment; it lacks ${lacks}`,
+    )
+  }
+  return environment
+}
+
+async function readModelFolder(backend: string, folder: string): Promise<ModelFiles> {
+  const read = async (file: string) => readFile(join(folder, file), 'utf8')
+  try {
+    const [tokenizer, config] = await Promise.all([
+      read('tokenizer.json'),
+      read('tokenizer_config.json'),
+    ])
+    const template = await read('chat_template.jinja').catch(() => null)
+    return {
+      tokenizer: JSON.parse(tokenizer) as JsonObject,
+      config: JSON.parse(config) as JsonObject,
+      template,
+    }
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new PaddockError(
+      'invalid_config',
+      `backends.${backend}.model_dir: expected a Hugging Face model folder at ${folder}: ${why}`,
+      { cause },
+    )
+  }
+}

@@ -1,0 +1,200 @@
+// One group under way: its reducer's state, what its attempts cost, and the record that is delivered at its end.
+import type { GroupCost } from '../../protocol/batch.ts'
+import type { DeliveredEpisode } from '../../protocol/group.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { EpisodeOutcome, GroupVerdict } from '../../protocol/outcomes.ts'
+import type { EpisodeHeader } from '../../protocol/sealed.ts'
+import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
+import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
+import { deliveredMembers, type GroupState, newGroup } from '../../rollout/group.ts'
+import type { GroupRecord } from '../../rollout/ports.ts'
+import type { BatchPlan } from './batch-plan.ts'
+import type { KnownTask } from './tasks.ts'
+
+/** What the last attempt of a member came to. `header` null: not even the failure could be sealed. */
+interface Result {
+  attempt: number
+  outcome: EpisodeOutcome
+  reason: string | null
+  header: EpisodeHeader | null
+}
+
+export interface GroupRun {
+  id: string
+  /** Place in the batch, from 0; a replacement gets a place of its own. */
+  index: number
+  known: KnownTask
+  seed: number
+  metadata: JsonObject
+  /** How often a flat group in this place was replaced before. */
+  replacements: number
+  state: GroupState
+  results: Map<number, Result>
+  /** Attempts that failed and were tried again, by outcome. */
+  retried: Partial<Record<EpisodeOutcome, number>>
+  cost: GroupCost
+  /** Milliseconds of `performance.now()`; null until the first attempt starts. */
+  startedAt: number | null
+  /** Withdraws the attempts that run. */
+  controller: AbortController
+  deadline: NodeJS.Timeout | null
+  /** Set once the group is in the ledger. */
+  settled: { verdict: GroupVerdict; as: 'ready' | 'dropped' } | null
+}
+
+export function newGroupRun(
+  plan: BatchPlan,
+  place: Pick<GroupRun, 'index' | 'known' | 'seed' | 'metadata' | 'replacements'>,
+): GroupRun {
+  const { group_size, groups } = plan.request
+  return {
+    ...place,
+    id: `${plan.id}.g${place.index}`,
+    state: newGroup({
+      size: group_size,
+      attempts: groups.attempts,
+      minScored: plan.minScored,
+      onShort: groups.on_short,
+    }),
+    results: new Map(),
+    retried: {},
+    cost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
+    startedAt: null,
+    controller: new AbortController(),
+    deadline: null,
+    settled: null,
+  }
+}
+
+/** An episode's id: its group's, and its place in it. */
+export function episodeId(group: GroupRun, index: number): string {
+  return `${group.id}.e${index}`
+}
+
+/** The verdict over the members that are delivered. */
+export function judge(plan: BatchPlan, group: GroupRun): Judgement {
+  const { group_size, groups, advantage } = plan.request
+  return groupVerdict({
+    groupSize: group_size,
+    minScored: plan.minScored,
+    acceptPartial: groups.on_short === 'close',
+    contract: plan.contract,
+    estimator: advantage.estimator,
+    episodes: deliveredMembers(group.state).map(({ index, outcome }) => {
+      const header = group.results.get(index)?.header
+      return {
+        outcome: outcome ?? 'aborted',
+        reward: header?.reward ?? null,
+        rewards: header?.rewards ?? null,
+        distinctKey: header?.completion_digest ?? '',
+      }
+    }),
+  })
+}
+
+/** What the estimator sees of a group. A turn without a reward of its own leaves the episode's on the last turn. */
+export function scoresOf(plan: BatchPlan, group: GroupRun): GroupScores {
+  const members = deliveredMembers(group.state).map(({ index, outcome }): MemberScore => {
+    const result = group.results.get(index)
+    const header = result?.header
+    const reward = header?.reward ?? null
+    const paid = header?.turns.some((turn) => turn.reward !== 0) ?? false
+    const turns = header?.turns ?? []
+    return {
+      id: episodeId(group, index),
+      reward,
+      reason: reward === null ? (outcome ?? 'aborted') : null,
+      components: Object.fromEntries(
+        plan.contract.components.map((name) => [name, header?.rewards?.[name] ?? null]),
+      ),
+      tokens: header?.completion_tokens ?? 0,
+      steps: turns.map((turn, k) => ({
+        reward: paid ? turn.reward : k === turns.length - 1 ? (reward ?? 0) : 0,
+        anchor: turn.anchor,
+      })),
+    }
+  })
+  return { id: group.id, members }
+}
+
+/** The record that is kept and leased: verdict, advantages, and every member's head. */
+export function groupRecord(
+  plan: BatchPlan,
+  group: GroupRun,
+  judgement: Judgement,
+  advantages: GroupAdvantages | null,
+): GroupRecord {
+  const members = deliveredMembers(group.state)
+  const headers = members.flatMap(({ index }) => group.results.get(index)?.header ?? [])
+  return {
+    id: group.id,
+    batch: plan.id,
+    head: {
+      id: group.id,
+      batch: plan.id,
+      task: group.known.task.id,
+      seed: group.seed,
+      metadata: group.metadata,
+      verdict: judgement.verdict,
+      level: judgement.level,
+      contract: plan.contractLabel,
+      estimator: plan.request.advantage.estimator,
+      policy: {
+        model: plan.policy.model,
+        version_min: extreme(headers, (header) => header.version_min, Math.min),
+        version_max: extreme(headers, (header) => header.version_max, Math.max),
+      },
+      stats: judgement.stats,
+      cost: group.cost,
+    },
+    episodes: members.map(({ index }, place) =>
+      episodeHead(plan, group, index, advantages?.members[place] ?? null),
+    ),
+  }
+}
+
+function episodeHead(
+  plan: BatchPlan,
+  group: GroupRun,
+  index: number,
+  advantage: GroupAdvantages['members'][number] | null,
+): Omit<DeliveredEpisode, 'grade' | 'samples'> {
+  const result = group.results.get(index)
+  const header = result?.header ?? null
+  const own = advantage?.advantage ?? null
+  return {
+    id: episodeId(group, index),
+    index,
+    attempt: result?.attempt ?? 0,
+    outcome: result?.outcome ?? 'aborted',
+    reason: result ? result.reason : 'the group was closed before this episode started',
+    reward: header?.reward ?? null,
+    rewards: header?.rewards ? renamed(header.rewards, plan.request.reward.rename) : null,
+    advantage: own,
+    turns: (header?.turns ?? []).map(({ sample, start, end, anchor }, turn) => ({
+      sample,
+      start,
+      end,
+      advantage: advantage?.steps?.[turn] ?? own,
+      anchor,
+    })),
+  }
+}
+
+function renamed<T>(rewards: Record<string, T>, rename: Record<string, string>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(rewards).map(([name, value]) => [
+      Object.hasOwn(rename, name) ? rename[name] : name,
+      value,
+    ]),
+  )
+}
+
+function extreme(
+  headers: readonly EpisodeHeader[],
+  value: (header: EpisodeHeader) => number | null,
+  pick: (...values: number[]) => number,
+): number | null {
+  const known = headers.flatMap((header) => value(header) ?? [])
+  return known.length === 0 ? null : pick(...known)
+}

@@ -1,0 +1,187 @@
+// Asks a policy backend: one total deadline, bounded retries, and every failure as one of the reasons of a closed list.
+import { setTimeout as delay } from 'node:timers/promises'
+import { Pool as HttpPool } from 'undici'
+import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
+import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
+import type { Backend } from '../config.ts'
+
+/** A request that brought no reply worth reading, after its tries. */
+interface PolicyFailure {
+  kind: 'failure'
+  /** `timeout`: the deadline given with the request; `aborted`: whoever gave it withdrew it. */
+  outcome: 'infra_backend' | 'timeout' | 'aborted'
+  reason: string
+}
+
+export type PolicyAnswer = ({ kind: 'reply' } & HttpReply) | PolicyFailure
+
+/** What one try came to, for the metrics. */
+export type CodeClass = '2xx' | '3xx' | '4xx' | '429' | '5xx' | 'timeout' | 'reset' | 'invalid'
+
+export interface PolicyClient {
+  /** Resolves by `deadline` (milliseconds of `performance.now()`), whatever the backend does. Never rejects. */
+  ask(request: PolicyRequest, deadline: number, signal: AbortSignal): Promise<PolicyAnswer>
+  inFlight(backend: string): number
+  close(): Promise<void>
+}
+
+export interface PolicyClientHooks {
+  onTry(backend: string, code: CodeClass, seconds: number): void
+  onRetry(backend: string, reason: string): void
+}
+
+/** Tries after the first, for one request (OPS R8). */
+const RETRIES = 2
+const FIRST_BACKOFF_MS = 200
+const MAX_BACKOFF_MS = 10_000
+/** A Retry-After beyond this is not waited for. */
+const MAX_RETRY_AFTER_MS = 30_000
+/** Sockets to one backend: enough for every episode in flight to have its own. */
+const CONNECTIONS = 1024
+
+/** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
+export function createPolicyClient(
+  backends: Record<string, Backend>,
+  hooks: PolicyClientHooks,
+  random: () => number = Math.random,
+): PolicyClient {
+  const pools = new Map(
+    Object.entries(backends).map(([name, { url }]) => [
+      name,
+      new HttpPool(new URL(url).origin, {
+        connections: CONNECTIONS,
+        // The turn's own deadline is the only one: undici's 300 s would cut long answers.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+        maxResponseSize: MAX_REPLY_BYTES,
+      }),
+    ]),
+  )
+  const open = new Map<string, number>()
+
+  async function tryOnce(request: PolicyRequest, signal: AbortSignal): Promise<Tried> {
+    const backend = backends[request.backend]
+    const pool = pools.get(request.backend)
+    if (!backend || !pool) return failed('infra_backend', `no backend ${request.backend}`, false)
+    const started = performance.now()
+    const base = new URL(backend.url).pathname.replace(/\/(v1\/?)?$/, '')
+    try {
+      const response = await pool.request({
+        path: base + request.path,
+        method: 'POST',
+        headers: {
+          ...request.headers,
+          ...(backend.api_key !== undefined && { authorization: `Bearer ${backend.api_key}` }),
+        },
+        body: request.body,
+        signal,
+      })
+      const body = new Uint8Array(await response.body.arrayBuffer())
+      const headers = flatHeaders(response.headers)
+      const { statusCode: status } = response
+      hooks.onTry(request.backend, codeClass(status), (performance.now() - started) / 1000)
+      return {
+        answer: { kind: 'reply', status, headers, body },
+        again: retryAfter(status, headers),
+      }
+    } catch (error) {
+      const { code, again } = classify(error as Error & { code?: string })
+      hooks.onTry(
+        request.backend,
+        signal.aborted ? 'timeout' : code,
+        (performance.now() - started) / 1000,
+      )
+      if (signal.aborted) return failed('timeout', 'the deadline passed', false)
+      return failed('infra_backend', sentence(error as Error & { code?: string }), again)
+    }
+  }
+
+  return {
+    async ask(request, deadline, signal) {
+      const limit = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())))
+      const either = AbortSignal.any([limit, signal])
+      open.set(request.backend, (open.get(request.backend) ?? 0) + 1)
+      try {
+        for (let tries = 0; ; tries++) {
+          const { answer, again } = await tryOnce(request, either)
+          if (signal.aborted) return { kind: 'failure', outcome: 'aborted', reason: 'withdrawn' }
+          if (limit.aborted && answer.kind === 'failure') return answer
+          if (again === null || tries === RETRIES) return exhausted(answer, tries)
+          const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** tries, MAX_BACKOFF_MS) * (0.5 + random())
+          const wait = Math.max(again, backoff)
+          if (performance.now() + wait >= deadline) return exhausted(answer, tries)
+          hooks.onRetry(request.backend, retryReason(answer))
+          await delay(wait, undefined, { signal: either }).catch(() => {})
+        }
+      } finally {
+        open.set(request.backend, (open.get(request.backend) ?? 1) - 1)
+      }
+    },
+    inFlight: (backend) => open.get(backend) ?? 0,
+    async close() {
+      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+    },
+  }
+}
+
+/** `again`: milliseconds that the backend asks to wait before another try; null where none would help. */
+interface Tried {
+  answer: PolicyAnswer
+  again: number | null
+}
+
+function failed(outcome: PolicyFailure['outcome'], reason: string, again: boolean): Tried {
+  return { answer: { kind: 'failure', outcome, reason }, again: again ? 0 : null }
+}
+
+/** The last answer, with the number of tries in its reason. */
+function exhausted(answer: PolicyAnswer, tries: number): PolicyAnswer {
+  if (answer.kind === 'reply' || tries === 0) return answer
+  return { ...answer, reason: `${answer.reason} (after ${tries + 1} tries)` }
+}
+
+/** A sampled answer is never asked for again; a refusal before any token may be. */
+function retryAfter(status: number, headers: Record<string, string>): number | null {
+  if (status !== 429 && status < 500) return null
+  const seconds = Number(headers['retry-after'] ?? 0)
+  const wait = Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : 0
+  return wait > MAX_RETRY_AFTER_MS ? null : wait
+}
+
+function classify(error: Error & { code?: string }): { code: CodeClass; again: boolean } {
+  switch (error.code) {
+    case 'UND_ERR_HEADERS_OVERFLOW':
+    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
+      return { code: 'invalid', again: false }
+    case 'ECONNREFUSED':
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'UND_ERR_SOCKET':
+    case 'UND_ERR_CONNECT_TIMEOUT':
+      return { code: 'reset', again: true }
+    default:
+      return { code: 'invalid', again: error.name !== 'HTTPParserError' }
+  }
+}
+
+function sentence(error: Error & { code?: string }): string {
+  return error.code ? `${error.code}: ${error.message}` : error.message
+}
+
+function retryReason(answer: PolicyAnswer): string {
+  if (answer.kind === 'failure') return 'connect'
+  return answer.status === 429 ? '429' : '5xx'
+}
+
+function codeClass(status: number): CodeClass {
+  if (status === 429) return '429'
+  if (status < 300) return '2xx'
+  return status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
+}
+
+function flatHeaders(
+  headers: Record<string, string | string[] | undefined>,
+): Record<string, string> {
+  const flat = Object.entries(headers).map(([name, value]) => [name, String(value ?? '')])
+  return Object.fromEntries(flat)
+}

@@ -1,0 +1,20 @@
+// What the thread pool of a configuration is started with.
+import { pathToFileURL } from 'node:url'
+import type { Config } from '../config.ts'
+import type { PoolOptions } from './pool.ts'
+
+export function poolOptions({ environments, backends, runtime }: Config): PoolOptions {
+  return {
+    threads: runtime.threads,
+    maxTurnSeconds: runtime.max_turn_s,
+    heapMb: runtime.heap_mb,
+    environments: Object.fromEntries(
+      Object.entries(environments).map(([name, path]) => [name, pathToFileURL(path).href]),
+    ),
+    models: Object.fromEntries(
+      Object.entries(backends).flatMap(([name, { model_dir }]) =>
+        model_dir === undefined ? [] : [[name, model_dir]],
+      ),
+    ),
+  }
+}

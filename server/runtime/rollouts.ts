@@ -1,0 +1,219 @@
+// The running house behind the routes: batches by id, leases over the ledger, and the pure cores in the pool.
+import { randomUUID } from 'node:crypto'
+import type { BatchRequest } from '../../protocol/batch.ts'
+import type { GroupEnvelope } from '../../protocol/delivery.ts'
+import { PaddockError } from '../../protocol/errors.ts'
+import type { LeaseRequest } from '../../protocol/group.ts'
+import { canonicalJson } from '../../protocol/json.ts'
+import { packMap } from '../../protocol/msgpack.ts'
+import { trajectoryOf } from '../../protocol/sealed.ts'
+import type { LeasedGroup } from '../../rollout/ports.ts'
+import type { Config } from '../config.ts'
+import type { Service } from '../service.ts'
+import { planBatch } from './batch-plan.ts'
+import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import type { TaskCatalogue } from './tasks.ts'
+
+export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents'> {
+  config: Config
+  tasks: TaskCatalogue
+}
+
+export interface Rollouts extends Service {
+  /** No new batch is taken and no new episode starts; resolves when what runs has ended or `graceMs` is over. */
+  drain(graceMs: number): Promise<void>
+}
+
+export function createRollouts(world: RolloutsWorld): Rollouts {
+  const { config, ledger, pool, tasks, metrics, scheduler } = world
+  const runs = new Map<string, BatchRun>()
+  /** Batches that are being planned: the same id twice at once is one batch. */
+  const submitting = new Map<string, { text: string; accepted: ReturnType<Service['submit']> }>()
+  const policy = new Map<string, { version: number | null; paused: boolean }>()
+  let draining = false
+
+  const runOf = (id: string): BatchRun => {
+    const run = runs.get(id)
+    if (!run) throw new PaddockError('not_found', `no batch ${id}`)
+    return run
+  }
+
+  async function admit(id: string, request: BatchRequest) {
+    const backends = config.backends
+    const plan = await planBatch(id, request, { backends, tasks, pool })
+    await ledger.submit(id, request)
+    runs.set(id, startBatch(plan, { ...world, maxEvents: config.limits.max_events }))
+    return accepted(request, id)
+  }
+
+  function refuseWhenFull(): void {
+    if (draining)
+      throw new PaddockError('draining', 'the server is stopping; submit to another one')
+    const open = [...runs.values()].filter((run) => !run.isDone()).length + submitting.size
+    if (open >= config.limits.max_batches)
+      throw new PaddockError(
+        'queue_full',
+        `${open} batches are open, which is the limit; lease and acknowledge some`,
+      )
+  }
+
+  /** Groups that are ready now, or as soon as one is; none when the wait is over or the batch is done. */
+  async function leaseWithin(
+    run: BatchRun,
+    request: LeaseRequest,
+    signal: AbortSignal,
+  ): Promise<LeasedGroup[]> {
+    const { id } = run.plan
+    const end = performance.now() + request.wait_s * 1000
+    for (;;) {
+      const changed = change(id, end - performance.now(), signal)
+      const leased = await ledger.lease(id, request.max, request.lease_s)
+      if (leased.length > 0 || run.isDone() || performance.now() >= end || signal.aborted) {
+        changed.cancel()
+        return leased
+      }
+      await changed.happened
+    }
+  }
+
+  /** The next change of the batch's groups, watched from now on, or the end of the wait. */
+  function change(id: string, ms: number, signal: AbortSignal) {
+    let cancel = () => {}
+    const happened = new Promise<void>((resolve) => {
+      const timer = setTimeout(() => cancel(), Math.max(0, ms))
+      const leave = ledger.watch(id, () => cancel())
+      cancel = () => {
+        clearTimeout(timer)
+        leave()
+        signal.removeEventListener('abort', cancel)
+        resolve()
+      }
+      signal.addEventListener('abort', cancel)
+    })
+    return { happened, cancel: () => cancel() }
+  }
+
+  return {
+    async submit(request) {
+      const id = request.id ?? `b-${randomUUID()}`
+      const text = canonicalJson(request)
+      const known = ledger.submitted(id)
+      const before = known ? canonicalJson(known) : submitting.get(id)?.text
+      if (before !== undefined && before !== text)
+        throw new PaddockError(
+          'conflict',
+          `batch ${id} was submitted with another request; choose another id`,
+          { path: 'id' },
+        )
+      if (known) return accepted(known, id)
+      const underWay = submitting.get(id)
+      if (underWay) return underWay.accepted
+      refuseWhenFull()
+      const promise = admit(id, request).finally(() => submitting.delete(id))
+      submitting.set(id, { text, accepted: promise })
+      return promise
+    },
+
+    progress: (id) => runOf(id).progress(),
+    batches: () => [...runs.values()].map((run) => run.progress()),
+
+    async cancel(id) {
+      const run = runOf(id)
+      run.cancel()
+      return run.progress()
+    },
+
+    async lease(id, request, encoding, signal) {
+      const run = runOf(id)
+      const leased = await leaseWithin(run, request, signal)
+      const done = leased.length === 0 && run.isDone()
+      const body = await pool.run('deliver', { groups: leased.map(envelope), done, encoding })
+      if (signal.aborted)
+        await ledger.nack(
+          id,
+          leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id })),
+        )
+      return { body, groups: leased.length }
+    },
+
+    async ack(id, { groups }) {
+      runOf(id)
+      const results = await ledger.ack(id, groups)
+      return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
+    },
+
+    async nack(id, { groups }) {
+      runOf(id)
+      const results = await ledger.nack(id, groups)
+      return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
+    },
+
+    events: (id) => runOf(id).events,
+    tasks: (pack) => tasks.summaries(pack),
+
+    async task(id) {
+      const { task } = tasks.get(id)
+      const { environment, spec } = task
+      const seed = Number.isSafeInteger(spec.seed) ? (spec.seed as number) : 0
+      return pool.run('show', { environment, id, spec, seed })
+    },
+
+    async episode(id) {
+      const sealed = await ledger.episode(id)
+      if (!sealed) throw new PaddockError('not_found', `no finished episode ${id}`)
+      return trajectoryOf(sealed)
+    },
+
+    announcePolicy({ backend, version, pause }) {
+      if (!Object.hasOwn(config.backends, backend))
+        throw new PaddockError('invalid_request', `no backend ${backend}`, { path: 'backend' })
+      const before = policy.get(backend) ?? { version: null, paused: false }
+      if (version !== undefined && before.version !== null && version < before.version)
+        throw new PaddockError(
+          'conflict',
+          `backend ${backend} is at version ${before.version}; a version never goes back`,
+          { path: 'version' },
+        )
+      const now = { version: version ?? before.version, paused: pause ?? before.paused }
+      policy.set(backend, now)
+      scheduler.pause(draining || [...policy.values()].some((one) => one.paused))
+      return { backend, ...now }
+    },
+
+    heartbeat({ step, checkpoint_step }) {
+      return { step, checkpoint_step: checkpoint_step ?? null }
+    },
+
+    parse: (line) => pool.run('parse', line),
+    advantages: (line) => pool.run('advantages', line),
+    notReady: () => (draining ? ['the server is stopping'] : []),
+    metrics: () => metrics.text(),
+
+    async drain(graceMs) {
+      draining = true
+      scheduler.pause(true)
+      const grace = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref())
+      await Promise.race([scheduler.idle(), grace])
+      for (const run of runs.values()) run.cancel()
+    },
+  }
+}
+
+function accepted(request: BatchRequest, id: string) {
+  const groups = request.tasks.length
+  return { id, groups, episodes: groups * request.group_size }
+}
+
+/** Rows are copied out of their blobs: a view would take the whole blob along to the worker. */
+function envelope({ record, lease, sealed }: LeasedGroup): GroupEnvelope {
+  return {
+    head: { ...record.head, lease },
+    episodes: record.episodes.map((head, index) => ({ head, row: rowOf(sealed[index] ?? null) })),
+  }
+}
+
+/** A member that never played has no blob; its row is an empty grade and no samples. */
+function rowOf(sealed: LeasedGroup['sealed'][number]): Uint8Array {
+  return sealed ? sealed.blob.slice(0, sealed.header.row_bytes) : EMPTY_ROW
+}
+const EMPTY_ROW = packMap({ grade: null, samples: [] })

@@ -1,0 +1,57 @@
+// The scheduler: never more than its capacity, fair over batches, in order within one.
+import { expect, test } from 'vitest'
+import { createScheduler } from './scheduler.ts'
+
+/** Starts that end when told to. */
+function recorder() {
+  const started: string[] = []
+  const open = new Map<string, () => void>()
+  const start = (name: string) => () => {
+    started.push(name)
+    return new Promise<void>((resolve) => open.set(name, resolve))
+  }
+  const end = async (name: string) => {
+    open.get(name)?.()
+    open.delete(name)
+    await new Promise(setImmediate)
+  }
+  return { started, start, end, open }
+}
+
+test('no more starts run at once than the capacity, and batches take turns', async () => {
+  const scheduler = createScheduler(2)
+  const { started, start, end, open } = recorder()
+  for (const name of ['a1', 'a2', 'a3', 'a4']) scheduler.enqueue('a', start(name))
+  for (const name of ['b1', 'b2']) scheduler.enqueue('b', start(name))
+  expect(started).toEqual(['a1', 'a2'])
+  while (open.size > 0) {
+    expect(scheduler.running()).toBeLessThanOrEqual(2)
+    await end([...open.keys()][0] as string)
+  }
+  expect(started).toEqual(['a1', 'a2', 'a3', 'b1', 'a4', 'b2'])
+})
+
+test('a removed batch starts nothing more, and idle resolves when what runs has ended', async () => {
+  const scheduler = createScheduler(1)
+  const { started, start, end } = recorder()
+  for (const name of ['a1', 'a2']) scheduler.enqueue('a', start(name))
+  const idle = scheduler.idle()
+  scheduler.remove('a')
+  await end('a1')
+  await idle
+  expect(started).toEqual(['a1'])
+})
+
+test('a paused scheduler lets what runs end and starts nothing until it goes on', async () => {
+  const scheduler = createScheduler(1)
+  const { started, start, end } = recorder()
+  scheduler.enqueue('a', start('a1'))
+  scheduler.enqueue('a', start('a2'))
+  scheduler.pause(true)
+  await end('a1')
+  await scheduler.idle()
+  expect(started).toEqual(['a1'])
+  scheduler.pause(false)
+  expect(started).toEqual(['a1', 'a2'])
+  await end('a2')
+})

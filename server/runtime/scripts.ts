@@ -1,0 +1,36 @@
+// Writes what the policy simulator plays: each task's request and its transcripts, as a file that its operator names.
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { readPacks } from './packs.ts'
+import { createPool, type Pool } from './pool.ts'
+import { poolOptions } from './pool-options.ts'
+import { loadTasks, type TaskCatalogue } from './tasks.ts'
+
+/** Reads the configured packs and writes their scripts; the path of the file. */
+export async function writeScripts(config: Config): Promise<string> {
+  const pool = createPool({ ...poolOptions(config), models: {}, threads: 1 })
+  try {
+    return await writeScriptsOf(await loadTasks(await readPacks(config), pool), pool)
+  } finally {
+    await pool.close()
+  }
+}
+
+/** One JSON line a task that has transcripts: `{match, transcripts}`, `match` its first user message. */
+async function writeScriptsOf(tasks: TaskCatalogue, pool: Pool): Promise<string> {
+  const lines: string[] = []
+  for (const { task } of tasks.specs()) {
+    const { environment, id, spec } = task
+    if (!spec.transcripts) continue
+    const shown = await pool.run('show', { environment, id, spec, seed: 0 })
+    const [user] = (shown.messages as { role: string; content: string }[]).filter(
+      ({ role }) => role === 'user',
+    )
+    lines.push(JSON.stringify({ match: user?.content ?? '', transcripts: spec.transcripts }))
+  }
+  const file = join(await mkdtemp(join(tmpdir(), 'paddock-')), 'scripts.jsonl')
+  await writeFile(file, `${lines.join('\n')}\n`)
+  return file
+}

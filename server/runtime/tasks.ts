@@ -1,0 +1,104 @@
+// The tasks that can be asked for by id: those of the packs, checked once by their environment.
+
+import type { Task, TaskDescription } from '../../envs/environment.ts'
+import type { RewardContract } from '../../protocol/contract.ts'
+import { PaddockError } from '../../protocol/errors.ts'
+import { ID_PATTERN } from '../../protocol/ids.ts'
+import { digest, type JsonObject } from '../../protocol/json.ts'
+import { contractLabel } from '../../reward/contract.ts'
+import type { TaskSummary } from '../service.ts'
+import type { Pack } from './packs.ts'
+import type { Pool } from './pool.ts'
+
+/** A task that can be played. */
+export interface KnownTask {
+  task: Task
+  description: TaskDescription
+  /** The environment's own. */
+  contract: RewardContract
+}
+
+export interface TaskCatalogue {
+  summaries(pack?: string): TaskSummary[]
+  /** Throws `not_found`, with the pack's name where that is what is unknown. */
+  get(id: string): KnownTask
+  /** Checks an inline spec; throws `invalid_task` with the first problem and its path. */
+  inline(environment: string, spec: JsonObject, path: string): Promise<KnownTask>
+  /** Tasks of packs that cannot be played, each with its first problem; they are left out. */
+  refused: { id: string; problem: string }[]
+  specs(): { task: Task }[]
+}
+
+/** Generates, checks and indexes the tasks of all packs in the pool's threads. */
+export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<TaskCatalogue> {
+  const contracts = await pool.run('environments', null)
+  const known = new Map<string, KnownTask>()
+  const refused: TaskCatalogue['refused'] = []
+  for (const pack of packs) {
+    const contract = contractOf(contracts, pack.environment, `pack ${pack.name}`)
+    const { environment, generated } = pack
+    const specs = generated ? await pool.run('generate', { environment, ...generated }) : pack.specs
+    const tasks = specs.map((spec) => ({ environment, id: `${pack.name}/${specId(spec)}`, spec }))
+    const checked = await pool.run('inspect', tasks)
+    for (const [index, task] of tasks.entries()) {
+      const { problems = [], description = null } = checked[index] ?? {}
+      if (description && !known.has(task.id)) known.set(task.id, { task, description, contract })
+      else refused.push({ id: task.id, problem: problems[0]?.message ?? 'its id occurs twice' })
+    }
+  }
+
+  return {
+    summaries: (pack) =>
+      [...known.values()].flatMap(({ task, description, contract }) => {
+        const [of = ''] = task.id.split('/')
+        if (pack !== undefined && of !== pack) return []
+        const { environment, id } = task
+        return {
+          id,
+          pack: of,
+          environment,
+          title: description.title,
+          contract: contractLabel(contract),
+        }
+      }),
+    get(id) {
+      const found = known.get(id)
+      if (found) return found
+      const [pack = ''] = id.split('/')
+      const packNames = [...new Set([...known.keys()].map((key) => key.split('/')[0]))]
+      const hint = packNames.includes(pack)
+        ? `GET /v1/tasks?pack=${pack} lists the tasks of this pack`
+        : `there are the packs ${packNames.join(', ')}`
+      throw new PaddockError('not_found', `no task ${id}; ${hint}`)
+    },
+    async inline(environment, spec, path) {
+      const contract = contractOf(contracts, environment, path)
+      const id = `inline/${specId(spec)}`
+      const [checked] = await pool.run('inspect', [{ environment, id, spec }])
+      const [problem] = checked?.problems ?? []
+      if (problem)
+        throw new PaddockError('invalid_task', `${problem.rule}: ${problem.message}`, {
+          path: [path, problem.path].filter(Boolean).join('.'),
+        })
+      if (!checked?.description)
+        throw new PaddockError('invalid_task', 'the spec has no description', { path })
+      return { task: { id, environment, spec }, description: checked.description, contract }
+    },
+    refused,
+    specs: () => [...known.values()],
+  }
+}
+
+/** The spec's own id where it is one, else a digest of the spec. */
+function specId(spec: JsonObject): string {
+  return typeof spec.id === 'string' && ID_PATTERN.test(spec.id) ? spec.id : digest(spec)
+}
+
+function contractOf(contracts: Record<string, RewardContract>, environment: string, path: string) {
+  const contract = contracts[environment]
+  if (contract) return contract
+  const names = Object.keys(contracts).join(', ')
+  throw new PaddockError('invalid_task', `no environment ${environment}; there are ${names}`, {
+    path,
+  })
+}

@@ -1,0 +1,130 @@
+// The composition root: the one place where pool, client, ledger, metrics and routes meet.
+import type { Logger } from 'pino'
+import { createApp } from './app.ts'
+import type { Config } from './config.ts'
+import { createMemoryLedger } from './ledger/memory.ts'
+import { type Listener, type ListenOptions, listen } from './listen.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { readPacks } from './runtime/packs.ts'
+import { createPolicyClient } from './runtime/policy-client.ts'
+import { createPool } from './runtime/pool.ts'
+import { poolOptions } from './runtime/pool-options.ts'
+import { createRollouts, type Rollouts } from './runtime/rollouts.ts'
+import { createScheduler } from './runtime/scheduler.ts'
+import { loadTasks } from './runtime/tasks.ts'
+import { VERSION } from './version.ts'
+import { createStreamServer } from './websocket.ts'
+
+export interface Running {
+  url: string
+  /** Stops admission, lets what runs end within `server.drain_timeout_s`, closes everything. */
+  close(): Promise<void>
+}
+
+/**
+ * Opens the port first, so that a taken one is known at once, then loads threads and tasks; requests that come in
+ * between wait. Throws PaddockError `invalid_config` where a port, pack, module or model folder cannot be had.
+ */
+export async function serve(config: Config, log: Logger): Promise<Running> {
+  const gate = openGate()
+  const { host, port } = config.server
+  const listener = await listen({
+    host,
+    port,
+    maxConnections: config.limits.max_connections,
+    fetch: async (request) => (await gate.app).fetch(request),
+    upgrade: (request, socket, head) => {
+      gate.app.then((app) => app.upgrade(request, socket, head)).catch(() => socket.destroy())
+    },
+  })
+  try {
+    const house = await build(config, log)
+    const app = createApp(house.rollouts, config, {
+      onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
+    })
+    const stream = createStreamServer(house.rollouts, config, {
+      onFault: (error) => log.error({ err: error }, 'a stream failed'),
+    })
+    gate.open({ fetch: (request) => app.fetch(request), upgrade: stream.upgrade })
+    return { url: listener.url, close: () => close(config, listener, house, stream) }
+  } catch (error) {
+    await listener.close(0)
+    throw error
+  }
+}
+
+interface House {
+  rollouts: Rollouts
+  release(): Promise<void>
+}
+
+async function build(config: Config, log: Logger): Promise<House> {
+  const pool = createPool(poolOptions(config))
+  try {
+    await pool.ready()
+    const tasks = await loadTasks(await readPacks(config), pool)
+    for (const { id, problem } of tasks.refused)
+      log.warn({ task: id, problem }, 'a task was left out')
+    const scheduler = createScheduler(config.runtime.max_episodes)
+    const ledger = createMemoryLedger()
+    const envs = [...new Set(['office', 'arithmetic', ...Object.keys(config.environments)])]
+    const build = { version: VERSION, node: process.version }
+    const metrics: Metrics = createMetrics(envs, Object.keys(config.backends), build, {
+      pool: () => pool.stats(),
+      queueDepth: () => ({ episodes: scheduler.waiting(), ...ledger.standing() }),
+      backendInFlight: (backend) => client.inFlight(backend),
+    })
+    const client = createPolicyClient(config.backends, {
+      onTry: metrics.backendTry,
+      onRetry: metrics.backendRetry,
+    })
+    pool.onExit(metrics.workerExit)
+    const rollouts = createRollouts({
+      config,
+      tasks,
+      pool,
+      client,
+      scheduler,
+      ledger,
+      metrics,
+      now: () => Date.now() / 1000,
+      onError: (error) => log.error({ err: error }, 'a batch could not go on'),
+    })
+    return {
+      rollouts,
+      async release() {
+        await client.close()
+        await pool.close()
+        await ledger.close()
+      },
+    }
+  } catch (error) {
+    await pool.close()
+    throw error
+  }
+}
+
+async function close(
+  config: Config,
+  listener: Listener,
+  { rollouts, release }: House,
+  stream: { close(): Promise<void> },
+): Promise<void> {
+  const graceMs = config.server.drain_timeout_s * 1000
+  await rollouts.drain(graceMs)
+  await stream.close()
+  await listener.close(Math.min(graceMs, 2000))
+  await release()
+}
+
+/** What answers once the house is built. */
+type Opened = Required<Pick<ListenOptions, 'fetch' | 'upgrade'>>
+
+/** Requests that come before the house is built wait for it. */
+function openGate(): { app: Promise<Opened>; open(app: Opened): void } {
+  let open: (app: Opened) => void = () => {}
+  const app = new Promise<Opened>((resolve) => {
+    open = resolve
+  })
+  return { app, open: (opened) => open(opened) }
+}

@@ -1,0 +1,76 @@
+// What the routes need from the running house: one interface, implemented by runtime/rollouts.ts and by stubs in tests.
+import type { BatchAccepted, BatchProgress, BatchRequest } from '../protocol/batch.ts'
+import type { AckRequest, AckResult, LeaseRequest } from '../protocol/group.ts'
+import type { JsonObject } from '../protocol/json.ts'
+
+export interface TaskSummary {
+  id: string
+  pack: string
+  environment: string
+  title: string
+  /** `name@version#hash`. */
+  contract: string
+}
+
+/** `json` is made in a worker; `msgpack` is the same map around the sealed bytes, with `bin` arrays. */
+type GroupEncoding = 'json' | 'msgpack'
+
+/** One thing that happened in a batch. `json` is the whole event as JSON text, with `n`, `at` and `type` in it. */
+export interface BatchEvent {
+  /** Counts from 1 within the batch, without gaps. */
+  n: number
+  type: string
+  json: string
+}
+
+/** A batch's events, bounded: the oldest are dropped first. */
+export interface EventLog {
+  /** The oldest `n` still kept and the newest written (0 where none is). */
+  oldest: number
+  newest: number
+  /** True once the batch is done and no event can follow. */
+  ended: boolean
+  /** Up to `limit` events with n > after. */
+  read(after: number, limit: number): BatchEvent[]
+  /** Calls back after each append and when the log ends; returns the unsubscriber. */
+  subscribe(listener: () => void): () => void
+}
+
+export interface LeaseAnswer {
+  /** The whole response body `{groups, done}` in the encoding asked for. */
+  body: Uint8Array
+  groups: number
+}
+
+/** Every method throws PaddockError: `not_found` for an unknown id, and the codes of its own doc. */
+export interface Service {
+  /** Idempotent by `request.id`: same id and same request give the same batch, another request `conflict`. */
+  submit(request: BatchRequest): Promise<BatchAccepted>
+  progress(batch: string): BatchProgress
+  batches(): BatchProgress[]
+  cancel(batch: string): Promise<BatchProgress>
+  /** Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. */
+  lease(
+    batch: string,
+    request: LeaseRequest,
+    encoding: GroupEncoding,
+    signal: AbortSignal,
+  ): Promise<LeaseAnswer>
+  ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
+  nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
+  events(batch: string): EventLog
+  tasks(pack?: string): TaskSummary[]
+  /** What the model is shown of a task, its services and limits. */
+  task(id: string): Promise<JsonObject>
+  /** A finished episode's trajectory as JSON text; `not_found` while it runs. */
+  episode(id: string): Promise<Uint8Array>
+  announcePolicy(request: { backend: string; version?: number; pause?: boolean }): JsonObject
+  heartbeat(request: { step: number; checkpoint_step?: number }): JsonObject
+  /** The pure cores over HTTP, run in a worker. */
+  parse(line: unknown): Promise<JsonObject>
+  advantages(line: unknown): Promise<JsonObject>
+  /** Why the server would not take work now; empty where it would. */
+  notReady(): string[]
+  /** Text of /metrics and its content type. */
+  metrics(): Promise<{ contentType: string; text: string }>
+}

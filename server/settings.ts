@@ -1,0 +1,105 @@
+// The form of paddock.yaml: every setting, its range and its default.
+import { availableParallelism } from 'node:os'
+import { z } from 'zod'
+import { idSchema } from '../protocol/ids.ts'
+import { MAX_BODY_BYTES } from '../protocol/limits.ts'
+import { THINKING_MODES, TOOL_FORMATS } from '../protocol/parse-codes.ts'
+
+/** What a token may do. `submit`: batches, policy, heartbeat; `lease`: groups and streams; both read. `admin`: all. */
+const ROLES = ['submit', 'lease', 'metrics', 'admin'] as const
+export type Role = (typeof ROLES)[number]
+
+const tokenSchema = z
+  .strictObject({
+    token: z.string().min(1).optional(),
+    /** Name of the environment variable that holds the token. */
+    token_env: z.string().min(1).optional(),
+    roles: z.array(z.enum(ROLES)).min(1).default(['admin']),
+  })
+  .refine((entry) => (entry.token === undefined) !== (entry.token_env === undefined), {
+    message: 'give exactly one of token and token_env',
+  })
+
+const backendSchema = z
+  .strictObject({
+    dialect: z.enum(['vllm', 'sglang']),
+    url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }),
+    model: z.string().min(1),
+    /** Folder with tokenizer.json and tokenizer_config.json. */
+    model_dir: z.string().min(1).optional(),
+    api_key: z.string().min(1).optional(),
+    /** Name of the environment variable that holds the key. */
+    api_key_env: z.string().min(1).optional(),
+    tool_format: z.enum(TOOL_FORMATS).optional(),
+    thinking: z.enum(THINKING_MODES).optional(),
+  })
+  .refine((backend) => backend.api_key === undefined || backend.api_key_env === undefined, {
+    message: 'give at most one of api_key and api_key_env',
+  })
+
+const serverSchema = z.strictObject({
+  host: z.string().min(1).default('127.0.0.1'),
+  port: z.int().min(0).max(65_535).default(8420),
+  /** Short for one entry of `tokens` with every right. */
+  token: z.string().min(1).optional(),
+  tokens: z.array(tokenSchema).default([]),
+  /** Names beside the loopback ones that a request's Host may have; empty: any, where a token guards the port. */
+  allowed_hosts: z.array(z.string().min(1)).default([]),
+  /** Origins of web pages that may call, as `https://ops.example`. */
+  allowed_origins: z.array(z.string().min(1)).default([]),
+  /** How long SIGTERM waits for what runs. */
+  drain_timeout_s: z.number().min(0).max(3600).default(30),
+})
+
+export const settingsSchema = z
+  .strictObject({
+    server: serverSchema.prefault({}),
+    backends: z.record(idSchema, backendSchema).default({}),
+    /** Environments of your own: name to module path. */
+    environments: z.record(idSchema, z.string().min(1)).default({}),
+    /** Folders of task packs beside the shipped ones. */
+    packs: z.array(z.string().min(1)).default([]),
+    shipped_packs: z.boolean().default(true),
+    runtime: z
+      .strictObject({
+        /** One core is left to the main thread. */
+        threads: z
+          .int()
+          .min(1)
+          .max(512)
+          .default(() => Math.max(1, availableParallelism() - 1)),
+        /** Longest computing of one turn before its thread is replaced. */
+        max_turn_s: z.number().gt(0).max(3600).default(30),
+        heap_mb: z.int().min(64).max(65_536).default(512),
+        /** Episodes that are played at once. */
+        max_episodes: z.int().min(1).max(100_000).default(64),
+      })
+      .prefault({}),
+    limits: z
+      .strictObject({
+        /** Unfinished batches; one more is answered 429. */
+        max_batches: z.int().min(1).default(256),
+        /** Finished groups that wait for a trainer before no new group starts. */
+        max_groups_ready: z.int().min(1).default(4096),
+        /** Their bytes. */
+        max_bytes: z
+          .int()
+          .min(1)
+          .default(2 ** 31),
+        /** Events kept of each batch; the oldest go first. */
+        max_events: z.int().min(1).default(100_000),
+        max_body_bytes: z.int().min(1024).default(MAX_BODY_BYTES),
+        max_connections: z.int().min(1).default(12_000),
+      })
+      .prefault({}),
+    log: z
+      .strictObject({
+        level: z
+          .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+          .default('info'),
+      })
+      .prefault({}),
+  })
+  .meta({ id: 'Settings' })
+
+export type Settings = z.output<typeof settingsSchema>

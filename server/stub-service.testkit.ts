@@ -1,0 +1,117 @@
+// A Service for tests of the edge: one batch `b1` with a real event log, groups handed out from a list.
+import { PaddockError } from '../protocol/errors.ts'
+import { createEventLog, type WritableEventLog } from './runtime/event-log.ts'
+import type { LeaseAnswer, Service } from './service.ts'
+
+export interface StubService extends Service {
+  log: WritableEventLog
+  /** Groups that the next leases take, as JSON texts. */
+  ready: string[]
+  /** Every call, as `name` and its arguments. */
+  calls: { name: string; args: unknown[] }[]
+  /** Resolves when a waiting lease was aborted. */
+  aborted: Promise<void>
+  /** Wakes leases that wait for a group. */
+  wake(): void
+}
+
+export function createStubService(overrides: Partial<Service> = {}): StubService {
+  const log = createEventLog(100)
+  const waiters = new Set<() => void>()
+  const calls: StubService['calls'] = []
+  let onAborted = () => {}
+  const aborted = new Promise<void>((resolve) => {
+    onAborted = resolve
+  })
+  const ready: string[] = []
+
+  const note = (name: string, ...args: unknown[]) => {
+    calls.push({ name, args })
+  }
+  const known = (batch: string) => {
+    if (batch !== 'b1') throw new PaddockError('not_found', `batch ${batch}: there is none`)
+  }
+  const answer = (max: number): LeaseAnswer => {
+    const groups = ready.splice(0, max)
+    const text = `{"groups":[${groups.join(',')}],"done":${log.ended}}`
+    return { body: new TextEncoder().encode(text), groups: groups.length }
+  }
+
+  return {
+    log,
+    ready,
+    calls,
+    aborted,
+    wake() {
+      for (const wake of waiters) wake()
+    },
+    async submit(request) {
+      note('submit', request)
+      return { id: request.id ?? 'b1', groups: request.tasks.length, episodes: 8 }
+    },
+    progress(batch) {
+      known(batch)
+      return { id: batch, done: log.ended } as never
+    },
+    batches: () => [],
+    async cancel(batch) {
+      known(batch)
+      note('cancel', batch)
+      return { id: batch, state: 'cancelled' } as never
+    },
+    async lease(batch, request, encoding, signal) {
+      known(batch)
+      note('lease', batch, request, encoding)
+      if (ready.length > 0 || request.wait_s === 0) return answer(request.max)
+      await new Promise<void>((resolve) => {
+        const settle = () => {
+          waiters.delete(settle)
+          resolve()
+        }
+        waiters.add(settle)
+        signal.addEventListener('abort', () => {
+          onAborted()
+          settle()
+        })
+      })
+      return signal.aborted ? answer(0) : answer(request.max)
+    },
+    async ack(batch, request) {
+      known(batch)
+      note('ack', batch, request)
+      return request.groups.map(({ id }) => ({ id, result: 'acked' }))
+    },
+    async nack(batch, request) {
+      known(batch)
+      note('nack', batch, request)
+      return request.groups.map(({ id }) => ({ id, result: 'nacked' }))
+    },
+    events(batch) {
+      known(batch)
+      return log
+    },
+    tasks: (pack) => {
+      note('tasks', pack)
+      return []
+    },
+    async task(id) {
+      return { id }
+    },
+    async episode(id) {
+      return new TextEncoder().encode(JSON.stringify({ id }))
+    },
+    announcePolicy: (request) => ({ ...request }),
+    heartbeat: (request) => ({ ...request }),
+    async parse(line) {
+      return { line: line as never }
+    },
+    async advantages(line) {
+      return { line: line as never }
+    },
+    notReady: () => [],
+    async metrics() {
+      return { contentType: 'text/plain; version=0.0.4', text: 'paddock_up 1\n' }
+    },
+    ...overrides,
+  }
+}
