@@ -33,11 +33,15 @@ const policySchema = z.strictObject({
   model: z.string().min(1).optional(),
   /** `chat`: the backend renders the conversation; `tokens`: Paddock does and sends token ids. */
   mode: z.enum(['chat', 'tokens']).default('chat'),
-  tool_format: z.enum(TOOL_FORMATS).default('hermes'),
-  thinking: z.enum(THINKING_MODES).default('none'),
+  /** Default: the backend's own, else hermes. */
+  tool_format: z.enum(TOOL_FORMATS).optional(),
+  /** Default: the backend's own, else none. */
+  thinking: z.enum(THINKING_MODES).optional(),
   sampling: samplingSchema.prefault({}),
+  /** The version of the weights that the trainer believes to be asked, where the backend does not tell. */
   version: z.int().min(0).optional(),
   chat_template_kwargs: jsonObjectSchema.default({}),
+  /** Groups whose oldest tokens are more versions behind than this are not leased: they settle as `stale`. */
   max_staleness: z.int().min(0).nullable().default(null),
 })
 
@@ -51,7 +55,7 @@ const limitsSchema = z.strictObject({
 })
 
 const groupPolicySchema = z.strictObject({
-  /** Tries at each episode, the first included. */
+  /** Tries at each episode, the first included; `close` and `drop` take the first failure as final. */
   attempts: z.int().min(1).max(100).default(3),
   /** Scored episodes that a group needs for a verdict of its rewards; default: the group size. */
   min_scored: z.int().min(1).optional(),

@@ -5,14 +5,18 @@ export const ERROR_CODES = {
   invalid_request: { status: 400, retryable: false, title: 'The request does not fit its schema' },
   malformed_json: { status: 400, retryable: false, title: 'The body is no JSON' },
   unauthorized: { status: 401, retryable: false, title: 'A bearer token is required' },
+  forbidden: { status: 403, retryable: false, title: 'Not for this caller' },
   not_found: { status: 404, retryable: false, title: 'No such thing' },
+  method_not_allowed: { status: 405, retryable: false, title: 'Another method is served here' },
   conflict: { status: 409, retryable: false, title: 'The id is taken by a different request' },
+  gone: { status: 410, retryable: false, title: 'It was here and is no more' },
   body_too_large: { status: 413, retryable: false, title: 'The body is larger than the limit' },
   unsupported_media_type: {
     status: 415,
     retryable: false,
     title: 'The content type is not served',
   },
+  upgrade_required: { status: 426, retryable: false, title: 'Another protocol is spoken here' },
   contract_mismatch: {
     status: 422,
     retryable: false,

@@ -28,20 +28,26 @@ export type Delivery = 'ready' | 'leased' | Settlement
  */
 export interface Ledger {
   submit(id: string, request: BatchRequest): Promise<void>
-  /** The request a batch was submitted with; null where there is no such batch. */
-  submitted(id: string): BatchRequest | null
+  /** Lets go of a batch of which nothing is ready or leased any more. */
+  forget(id: string): void
   turn(episode: string, attempt: number, reply: Uint8Array): Promise<void>
   seal(episode: string, sealed: SealedEpisode): Promise<void>
   episode(id: string): Promise<SealedEpisode | null>
   /** Takes a finished group: to be leased (`ready`), or gone at once (`dropped`). */
   settle(group: GroupRecord, as: 'ready' | 'dropped'): Promise<void>
-  lease(batch: string, max: number, seconds: number): Promise<LeasedGroup[]>
+  /** Groups for which `isStale` says yes settle as `stale` and are passed over. */
+  lease(
+    batch: string,
+    max: number,
+    seconds: number,
+    isStale: (group: GroupRecord) => boolean,
+  ): Promise<LeasedGroup[]>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   /** How many groups of a batch stand where. Counts over all deliveries equal the groups that were settled. */
   deliveries(batch: string): Record<Delivery, number>
-  /** Groups of all batches that wait for a trainer or are out on a lease. */
-  standing(): { ready: number; leased: number }
+  /** Groups of all batches that wait for a trainer or are out on a lease, and the bytes of what has not left yet. */
+  standing(): { ready: number; leased: number; bytes: number }
   /** Calls back when a group of the batch becomes ready or leaves the store; returns the unsubscriber. */
   watch(batch: string, listener: () => void): () => void
   close(): Promise<void>

@@ -146,7 +146,7 @@ describe('refusals', () => {
     ['/v1/batches/nope', {}, 404, 'not_found', 'nope'],
     ['/v1/batches/nope/lease', post({}), 404, 'not_found', 'nope'],
     ['/v1/nothing', {}, 404, 'not_found', '/openapi.json'],
-    ['/v1/batches', { method: 'PUT' }, 405, 'invalid_request', 'GET, HEAD, POST'],
+    ['/v1/batches', { method: 'PUT' }, 405, 'method_not_allowed', 'GET, HEAD, POST'],
     [
       '/v1/batches',
       { method: 'POST', body: '{}', headers: { 'content-type': 'text/plain' } },

@@ -15,12 +15,13 @@ const MAX_ISSUES_TOLD = 10
 const CODE_OF_STATUS: Partial<Record<number, ErrorCode>> = {
   400: 'invalid_request',
   401: 'unauthorized',
-  403: 'unauthorized',
+  403: 'forbidden',
   404: 'not_found',
-  405: 'invalid_request',
-  410: 'not_found',
+  405: 'method_not_allowed',
+  410: 'gone',
   413: 'body_too_large',
   415: 'unsupported_media_type',
+  426: 'upgrade_required',
 }
 
 /** An error of HTTP's own (403, 405, 410, …): `detail` says what was expected, what came, what to do. */

@@ -39,14 +39,16 @@ export async function serve(config: Config, log: Logger): Promise<Running> {
   })
   try {
     const house = await build(config, log)
+    const closing = new AbortController()
     const app = createApp(house.rollouts, config, {
+      closing: closing.signal,
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
     })
     const stream = createStreamServer(house.rollouts, config, {
       onFault: (error) => log.error({ err: error }, 'a stream failed'),
     })
     gate.open({ fetch: (request) => app.fetch(request), upgrade: stream.upgrade })
-    return { url: listener.url, close: () => close(config, listener, house, stream) }
+    return { url: listener.url, close: () => close(config, listener, house, stream, closing) }
   } catch (error) {
     await listener.close(0)
     throw error
@@ -109,9 +111,11 @@ async function close(
   listener: Listener,
   { rollouts, release }: House,
   stream: { close(): Promise<void> },
+  closing: AbortController,
 ): Promise<void> {
   const graceMs = config.server.drain_timeout_s * 1000
   await rollouts.drain(graceMs)
+  closing.abort()
   await stream.close()
   await listener.close(Math.min(graceMs, 2000))
   await release()

@@ -54,12 +54,18 @@ test('a group that is never acknowledged is given up after its last delivery', (
   expect(run(...events).state).toMatchObject({ phase: 'settled', settlement: 'undeliverable' })
 })
 
+test('a stale group is settled where it waits, and left alone where it is leased', () => {
+  expect(run({ type: 'stale' }).state).toMatchObject({ phase: 'settled', settlement: 'stale' })
+  expect(run(lease('a'), { type: 'stale' }).state.phase).toBe('leased')
+})
+
 test('after any events the group is in one phase, and at most one ack ever counted', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const event: fc.Arbitrary<LeaseEvent> = fc.oneof(
     fc.record({ type: fc.constant('lease' as const), id, until: fc.nat(20) }),
     fc.record({ type: fc.constantFrom('ack' as const, 'nack' as const), id }),
     fc.record({ type: fc.constant('tick' as const), now: fc.nat(20) }),
+    fc.constant({ type: 'stale' as const }),
   )
   fc.assert(
     fc.property(fc.array(event, { maxLength: 60 }), (events) => {

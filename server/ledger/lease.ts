@@ -17,6 +17,7 @@ export interface LeaseState {
 
 export type LeaseEvent =
   | { type: 'lease'; id: string; until: number }
+  | { type: 'stale' }
   | { type: 'ack' | 'nack'; id: string }
   | { type: 'tick'; now: number }
 
@@ -44,6 +45,8 @@ export function leaseReducer(state: LeaseState, event: LeaseEvent): LeaseChange 
         },
         result: null,
       }
+    case 'stale':
+      return { state: state.phase === 'ready' ? settled(state, 'stale') : state, result: null }
     case 'tick':
       return state.lease && event.now >= state.lease.until
         ? { state: returned(state, 'undeliverable'), result: null }

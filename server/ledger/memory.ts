@@ -1,6 +1,5 @@
 // The ledger in memory: nothing outlives the process. For tests, demos and the embedded default.
 import { randomUUID } from 'node:crypto'
-import type { BatchRequest } from '../../protocol/batch.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import { SETTLEMENTS } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
@@ -13,7 +12,6 @@ interface StoredGroup {
 }
 
 interface StoredBatch {
-  request: BatchRequest
   /** Every finished group by id, in the order in which they finished. */
   groups: Map<string, StoredGroup>
   /** Ids that are ready, oldest first. */
@@ -35,6 +33,8 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
   /** Episodes of groups that are gone, oldest first, and their bytes. */
   const gone = new Map<string, number>()
   let goneBytes = 0
+  /** Bytes of episodes whose group has not left yet. */
+  let heldBytes = 0
 
   /** The group's blobs may be forgotten from now on; the oldest beyond the bound are. */
   function letGo({ record }: StoredGroup): void {
@@ -42,6 +42,7 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
       const bytes = episodes.get(id)?.blob.length ?? 0
       gone.set(id, bytes)
       goneBytes += bytes
+      heldBytes -= bytes
     }
     for (const [id, bytes] of gone) {
       if (goneBytes <= KEPT_BYTES) break
@@ -109,12 +110,11 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
   }
 
   return {
-    submit(id, request) {
+    submit(id) {
       const counts = Object.fromEntries(
         (['ready', 'leased', ...SETTLEMENTS] as const).map((name) => [name, 0]),
       ) as Record<Delivery, number>
       batches.set(id, {
-        request,
         groups: new Map(),
         ready: new Set(),
         leased: new Set(),
@@ -124,9 +124,14 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
       })
       return Promise.resolve()
     },
-    submitted: (id) => batches.get(id)?.request ?? null,
+    forget(id) {
+      const batch = batches.get(id)
+      if (batch?.timer) clearTimeout(batch.timer)
+      batches.delete(id)
+    },
     turn: () => Promise.resolve(),
     seal(episode, sealed) {
+      heldBytes += sealed.blob.length - (episodes.get(episode)?.blob.length ?? 0)
       episodes.set(episode, sealed)
       return Promise.resolve()
     },
@@ -143,9 +148,12 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
       for (const listener of batch.listeners) listener()
       return Promise.resolve()
     },
-    lease(id, max, seconds) {
+    lease(id, max, seconds, isStale) {
       const batch = batchOf(id)
       expire(batch)
+      for (const group of [...batch.ready])
+        if (isStale((batch.groups.get(group) as StoredGroup).record))
+          change(batch, group, { type: 'stale' })
       const ids = [...batch.ready].slice(0, max)
       const leased = ids.map((group): LeasedGroup => {
         const lease = randomUUID()
@@ -167,7 +175,7 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
     standing() {
       const counts = [...batches.values()].map((batch) => batch.counts)
       const sum = (name: Delivery) => counts.reduce((total, count) => total + count[name], 0)
-      return { ready: sum('ready'), leased: sum('leased') }
+      return { ready: sum('ready'), leased: sum('leased'), bytes: heldBytes }
     },
     watch(id, listener) {
       const { listeners } = batchOf(id)

@@ -3,6 +3,7 @@ import type { BatchRequest } from '../../protocol/batch.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
+import { bindEstimator } from '../../reward/bind-estimator.ts'
 import { bindConsumer, checkContract, contractLabel } from '../../reward/contract.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import type { PolicyPlan } from '../../rollout/episode.ts'
@@ -42,6 +43,7 @@ export async function planBatch(
   const contract = chooseContract(request, tasks)
   bindConsumer(contract, request.reward)
   const { estimator, settings } = request.advantage
+  bindEstimator(contract, estimator, settings)
   const estimatorSettings = await world.pool.run('settings', { estimator, settings })
   const minScored = request.groups.min_scored ?? request.group_size
   if (minScored > request.group_size)
@@ -100,8 +102,8 @@ function planPolicy(
     backend: policy.backend,
     model: policy.model ?? backend.model,
     mode: policy.mode,
-    toolFormat: policy.tool_format,
-    thinking: policy.thinking,
+    toolFormat: policy.tool_format ?? backend.tool_format ?? 'hermes',
+    thinking: policy.thinking ?? backend.thinking ?? 'none',
     sampling,
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,

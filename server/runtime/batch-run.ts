@@ -24,6 +24,8 @@ export interface BatchWorld {
   now(): number
   maxEvents: number
   onError(error: unknown): void
+  /** A group became ready, was leased, or left. */
+  onDelivery(): void
 }
 
 export interface BatchRun {
@@ -50,7 +52,10 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   const groups: GroupRun[] = []
   let cancelled = false
   let endedAt: number | null = null
-  ledger.watch(plan.id, checkDone)
+  ledger.watch(plan.id, () => {
+    world.onDelivery()
+    checkDone()
+  })
   for (const [index, place] of plan.tasks.entries())
     addGroup(newGroupRun(plan, { ...place, index, replacements: 0 }))
 
@@ -60,7 +65,15 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   }
 
   function enqueue(group: GroupRun, { index }: Member): void {
-    scheduler.enqueue(plan.id, () => playMember(group, index).catch(world.onError))
+    const place = group.startedAt === null ? 'last' : 'first'
+    scheduler.enqueue(
+      plan.id,
+      {
+        opensGroup: () => group.startedAt === null,
+        run: () => playMember(group, index).catch(world.onError),
+      },
+      place,
+    )
   }
 
   async function playMember(group: GroupRun, index: number): Promise<void> {

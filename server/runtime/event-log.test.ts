@@ -36,6 +36,16 @@ test('reading in any steps from any number gives every kept event once and in or
   )
 })
 
+test('long events are bounded by their size, and the newest is always kept', () => {
+  const log = createEventLog(1000)
+  const megabyte = `{"type":"turn","text":"${'x'.repeat(2 ** 20)}"}`
+  for (let n = 0; n < 100; n++) log.append('turn', megabyte, 0)
+  const kept = log.read(0, 1000)
+  expect(kept.reduce((sum, event) => sum + event.json.length, 0)).toBeLessThan(17 * 2 ** 20)
+  expect(kept.at(-1)?.n).toBe(100)
+  expect(kept.map((event) => event.n)).toEqual(kept.map((_, index) => log.oldest + index))
+})
+
 test('subscribers hear of each event and of the end, until they leave', () => {
   const log = createEventLog(10)
   let heard = 0

@@ -9,12 +9,24 @@ export interface WritableEventLog extends EventLog {
 
 /** Events are dropped in runs of this many, so that dropping costs next to nothing an event. */
 const DROP = 1024
+/** UTF-16 units of event text that one batch keeps: observations may be long. */
+const MAX_UNITS = 16 * 2 ** 20
 
 export function createEventLog(capacity: number): WritableEventLog {
   const listeners = new Set<() => void>()
   let events: BatchEvent[] = []
+  let units = 0
   let newest = 0
   let ended = false
+
+  /** Down to the newest `capacity` events, and to three quarters of the units. */
+  function dropOldest(): void {
+    let first = Math.max(0, events.length - capacity)
+    for (const { json } of events.slice(0, first)) units -= json.length
+    while (units > 0.75 * MAX_UNITS && first < events.length - 1)
+      units -= events[first++]?.json.length ?? 0
+    events = events.slice(first)
+  }
 
   const log: WritableEventLog = {
     get oldest() {
@@ -28,12 +40,10 @@ export function createEventLog(capacity: number): WritableEventLog {
     },
     append(type, json, at) {
       newest++
-      events.push({
-        n: newest,
-        type,
-        json: `{"n":${newest},"at":${at.toFixed(3)},${json.slice(1)}`,
-      })
-      if (events.length >= capacity + DROP) events = events.slice(events.length - capacity)
+      const text = `{"n":${newest},"at":${at.toFixed(3)},${json.slice(1)}`
+      events.push({ n: newest, type, json: text })
+      units += text.length
+      if (events.length >= capacity + DROP || units >= MAX_UNITS) dropOldest()
       for (const listener of listeners) listener()
     },
     end() {

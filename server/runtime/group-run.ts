@@ -125,6 +125,7 @@ export function groupRecord(
   advantages: GroupAdvantages | null,
 ): GroupRecord {
   const members = deliveredMembers(group.state)
+  const asked = plan.request.policy.version ?? null
   const headers = members.flatMap(({ index }) => group.results.get(index)?.header ?? [])
   return {
     id: group.id,
@@ -141,8 +142,8 @@ export function groupRecord(
       estimator: plan.request.advantage.estimator,
       policy: {
         model: plan.policy.model,
-        version_min: extreme(headers, (header) => header.version_min, Math.min),
-        version_max: extreme(headers, (header) => header.version_max, Math.max),
+        version_min: extreme(headers, (header) => header.version_min, Math.min) ?? asked,
+        version_max: extreme(headers, (header) => header.version_max, Math.max) ?? asked,
       },
       stats: judgement.stats,
       cost: group.cost,

@@ -4,17 +4,20 @@ import type { BatchRequest } from '../../protocol/batch.ts'
 import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { LeaseRequest } from '../../protocol/group.ts'
-import { canonicalJson } from '../../protocol/json.ts'
+import { digest } from '../../protocol/json.ts'
 import { packMap } from '../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
-import type { LeasedGroup } from '../../rollout/ports.ts'
+import type { GroupRecord, LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
 import { planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
-export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents'> {
+/** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
+const KEPT_DONE_BATCHES = 32
+
+export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery'> {
   config: Config
   tasks: TaskCatalogue
 }
@@ -27,13 +30,19 @@ export interface Rollouts extends Service {
 export function createRollouts(world: RolloutsWorld): Rollouts {
   const { config, ledger, pool, tasks, metrics, scheduler } = world
   const runs = new Map<string, BatchRun>()
+  /** Digest of each request that was ever submitted, by its batch's id: an id is never taken twice. */
+  const submitted = new Map<string, string>()
   /** Batches that are being planned: the same id twice at once is one batch. */
-  const submitting = new Map<string, { text: string; accepted: ReturnType<Service['submit']> }>()
+  const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
   const policy = new Map<string, { version: number | null; paused: boolean }>()
+  /** Ends the wait of every lease that waits. */
+  const waiting = new Set<() => void>()
   let draining = false
 
   const runOf = (id: string): BatchRun => {
     const run = runs.get(id)
+    if (!run && submitted.has(id))
+      throw new PaddockError('gone', `batch ${id} was done long ago; only its id is known`)
     if (!run) throw new PaddockError('not_found', `no batch ${id}`)
     return run
   }
@@ -42,8 +51,25 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     const backends = config.backends
     const plan = await planBatch(id, request, { backends, tasks, pool })
     await ledger.submit(id, request)
-    runs.set(id, startBatch(plan, { ...world, maxEvents: config.limits.max_events }))
+    submitted.set(id, digest(request, 32))
+    forgetOldBatches()
+    const maxEvents = config.limits.max_events
+    runs.set(id, startBatch(plan, { ...world, maxEvents, onDelivery: holdWhenFull }))
     return accepted(request, id)
+  }
+
+  /** No new group starts while nobody takes the finished ones. */
+  function holdWhenFull(): void {
+    const { ready, bytes } = ledger.standing()
+    scheduler.hold(ready >= config.limits.max_groups_ready || bytes >= config.limits.max_bytes)
+  }
+
+  function forgetOldBatches(): void {
+    const done = [...runs].filter(([, run]) => run.isDone())
+    for (const [id] of done.slice(0, -KEPT_DONE_BATCHES)) {
+      runs.delete(id)
+      ledger.forget(id)
+    }
   }
 
   function refuseWhenFull(): void {
@@ -67,12 +93,24 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     const end = performance.now() + request.wait_s * 1000
     for (;;) {
       const changed = change(id, end - performance.now(), signal)
-      const leased = await ledger.lease(id, request.max, request.lease_s)
+      const leased = await ledger.lease(id, request.max, request.lease_s, isStale(run))
       if (leased.length > 0 || run.isDone() || performance.now() >= end || signal.aborted) {
         changed.cancel()
         return leased
       }
       await changed.happened
+      if (draining) return []
+    }
+  }
+
+  /** Whether a group's oldest tokens are further behind the announced version than its batch allows. */
+  function isStale({ plan }: BatchRun): (group: GroupRecord) => boolean {
+    const { max_staleness } = plan.request.policy
+    const newest = policy.get(plan.policy.backend)?.version ?? null
+    return ({ head }) => {
+      const oldest = head.policy.version_min
+      if (max_staleness === null || newest === null || oldest === null) return false
+      return newest - oldest > max_staleness
     }
   }
 
@@ -85,10 +123,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       cancel = () => {
         clearTimeout(timer)
         leave()
+        waiting.delete(cancel)
         signal.removeEventListener('abort', cancel)
         resolve()
       }
       signal.addEventListener('abort', cancel)
+      waiting.add(cancel)
     })
     return { happened, cancel: () => cancel() }
   }
@@ -96,21 +136,20 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   return {
     async submit(request) {
       const id = request.id ?? `b-${randomUUID()}`
-      const text = canonicalJson(request)
-      const known = ledger.submitted(id)
-      const before = known ? canonicalJson(known) : submitting.get(id)?.text
-      if (before !== undefined && before !== text)
+      const asked = digest(request, 32)
+      const underWay = submitting.get(id)
+      const before = submitted.get(id) ?? underWay?.digest
+      if (before !== undefined && before !== asked)
         throw new PaddockError(
           'conflict',
           `batch ${id} was submitted with another request; choose another id`,
           { path: 'id' },
         )
-      if (known) return accepted(known, id)
-      const underWay = submitting.get(id)
+      if (submitted.has(id)) return accepted(request, id)
       if (underWay) return underWay.accepted
       refuseWhenFull()
       const promise = admit(id, request).finally(() => submitting.delete(id))
-      submitting.set(id, { text, accepted: promise })
+      submitting.set(id, { digest: asked, accepted: promise })
       return promise
     },
 
@@ -191,6 +230,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
     async drain(graceMs) {
       draining = true
+      for (const wake of waiting) wake()
       scheduler.pause(true)
       const grace = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref())
       await Promise.race([scheduler.idle(), grace])

@@ -1,15 +1,18 @@
-// The scheduler: never more than its capacity, fair over batches, in order within one.
+// The scheduler: never more than its capacity, fair over batches, in order within one, and held without starving.
 import { expect, test } from 'vitest'
-import { createScheduler } from './scheduler.ts'
+import { createScheduler, type Start } from './scheduler.ts'
 
 /** Starts that end when told to. */
 function recorder() {
   const started: string[] = []
   const open = new Map<string, () => void>()
-  const start = (name: string) => () => {
-    started.push(name)
-    return new Promise<void>((resolve) => open.set(name, resolve))
-  }
+  const start = (name: string, opensGroup = false): Start => ({
+    opensGroup: () => opensGroup,
+    run() {
+      started.push(name)
+      return new Promise<void>((resolve) => open.set(name, resolve))
+    },
+  })
   const end = async (name: string) => {
     open.get(name)?.()
     open.delete(name)
@@ -54,4 +57,16 @@ test('a paused scheduler lets what runs end and starts nothing until it goes on'
   scheduler.pause(false)
   expect(started).toEqual(['a1', 'a2'])
   await end('a2')
+})
+
+test('while groups are held those under way go on, and no new one starts', async () => {
+  const scheduler = createScheduler(4)
+  const { started, start } = recorder()
+  scheduler.hold(true)
+  scheduler.enqueue('a', start('a new group', true))
+  scheduler.enqueue('b', start('b under way'))
+  scheduler.enqueue('a', start('a again'), 'first')
+  expect(started).toEqual(['b under way', 'a again'])
+  scheduler.hold(false)
+  expect(started).toEqual(['b under way', 'a again', 'a new group'])
 })

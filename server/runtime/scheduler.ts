@@ -1,44 +1,61 @@
 // Decides whose turn it is to start: a bounded number of episodes at once, fair over batches, in order within one.
 
+/** One episode that may start. */
+export interface Start {
+  /** Resolves when the slot is free again. */
+  run(): Promise<void>
+  /** Whether it would be the first of its group: such a start waits while groups are held. */
+  opensGroup(): boolean
+}
+
 export interface Scheduler {
-  /** Puts one start into its batch's queue. `start` resolves when the slot is free again. */
-  enqueue(batch: string, start: () => Promise<void>): void
+  /** Puts a start into its batch's queue; `first` in front of it, for groups that are under way. */
+  enqueue(batch: string, start: Start, place?: 'first' | 'last'): void
   /** Forgets what a batch has not started yet. */
   remove(batch: string): void
   /** Nothing starts while paused; what runs goes on. */
   pause(paused: boolean): void
+  /** No new group starts while held; groups under way go on. */
+  hold(held: boolean): void
   running(): number
   waiting(): number
-  /** Resolves when nothing runs and, unless paused, nothing waits. */
+  /** Resolves when nothing runs and nothing could start. */
   idle(): Promise<void>
 }
 
 /** At most `capacity` starts run at once. Batches take turns: the next start is of the batch that waited longest. */
 export function createScheduler(capacity: number): Scheduler {
   /** Batches that have something to start, in the order of their next turn. */
-  const queues = new Map<string, (() => Promise<void>)[]>()
+  const queues = new Map<string, Start[]>()
   const whenIdle: (() => void)[] = []
   let running = 0
   let paused = false
+  let held = false
+
+  /** The next batch whose first start may run now. */
+  function next(): [string, Start[]] | undefined {
+    if (paused) return undefined
+    if (!held) return queues.entries().next().value
+    return [...queues].find(([, [start]]) => start?.opensGroup() === false)
+  }
 
   function pump(): void {
-    while (!paused && running < capacity) {
-      const next = queues.entries().next()
-      if (next.done) break
-      const [batch, queue] = next.value
+    let found = next()
+    while (found && running < capacity) {
+      const [batch, queue] = found
       const start = queue.shift()
       queues.delete(batch)
       if (queue.length > 0) queues.set(batch, queue)
       if (start) void run(start)
+      found = next()
     }
-    if (running === 0 && (paused || queues.size === 0))
-      for (const resolve of whenIdle.splice(0)) resolve()
+    if (running === 0 && !found) for (const resolve of whenIdle.splice(0)) resolve()
   }
 
-  async function run(start: () => Promise<void>): Promise<void> {
+  async function run(start: Start): Promise<void> {
     running++
     try {
-      await start()
+      await start.run()
     } finally {
       running--
       pump()
@@ -46,10 +63,11 @@ export function createScheduler(capacity: number): Scheduler {
   }
 
   return {
-    enqueue(batch, start) {
+    enqueue(batch, start, place = 'last') {
       const queue = queues.get(batch)
-      if (queue) queue.push(start)
-      else queues.set(batch, [start])
+      if (!queue) queues.set(batch, [start])
+      else if (place === 'first') queue.unshift(start)
+      else queue.push(start)
       pump()
     },
     remove(batch) {
@@ -58,6 +76,10 @@ export function createScheduler(capacity: number): Scheduler {
     },
     pause(now) {
       paused = now
+      pump()
+    },
+    hold(now) {
+      held = now
       pump()
     },
     running: () => running,

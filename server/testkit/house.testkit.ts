@@ -54,7 +54,8 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     sglang: { dialect: 'sglang', ...backend },
   }
   const server = { port: 0, drain_timeout_s: 1 }
-  const config = loadConfig({ file: null, flags: { server, backends, ...options.settings } })
+  const flags = { server, backends, ...options.settings }
+  const config = loadConfig({ file: null, flags })
   const running = await serve(config, pino({ level: 'silent' }))
   const api = createApiClient(running.url)
 
@@ -92,13 +93,24 @@ export function arithmeticRequest(index: number): string {
   return generateTask(index, 1).request as string
 }
 
-function scripts(): SimulatorOptions['scripts'] {
+export interface TaskFile {
+  id: string
+  request: string
+  transcripts: Record<
+    string,
+    { steps: { call?: string; args?: JsonObject; say?: string }[]; expect: { score: number } }
+  >
+}
+
+/** The shipped office tasks, whole. */
+export function officeTasks(): TaskFile[] {
   const folder = new URL('../../envs/packs/office/tasks/', import.meta.url)
-  const office = readdirSync(folder).map((file) =>
-    JSON.parse(readFileSync(new URL(file, folder), 'utf8')),
-  )
+  return readdirSync(folder).map((file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')))
+}
+
+function scripts(): SimulatorOptions['scripts'] {
   const sums = Array.from({ length: ARITHMETIC_TASKS }, (_, index) => generateTask(index, 1))
-  return [...office, ...sums].map(({ request, transcripts }) => ({
+  return [...officeTasks(), ...sums].map(({ request, transcripts }) => ({
     match: request,
     transcripts,
   })) as never
