@@ -44,6 +44,9 @@ export interface Metrics {
   backendTry(backend: string, code: CodeClass, seconds: number): void
   backendRetry(backend: string, reason: string): void
   workerExit(exit: WorkerExit): void
+  /** A trainer's heartbeat; `at` is unix seconds. */
+  heartbeat(step: number, checkpointStep: number | null, at: number): void
+  policyVersion(version: number): void
   text(): Promise<{ contentType: string; text: string }>
 }
 
@@ -235,6 +238,23 @@ export function createMetrics(
     self.set(sources.queueDepth().leased),
   )
 
+  const trainerStep = gauge('trainer_step', 'Step in the last trainer heartbeat', [])
+  const trainerCheckpoint = gauge(
+    'trainer_checkpoint_step',
+    'Step of the last durable checkpoint that the trainer reported',
+    [],
+  )
+  const trainerSeen = gauge(
+    'trainer_last_seen_timestamp_seconds',
+    'Last heartbeat of a trainer',
+    [],
+  )
+  const policyVersion = gauge(
+    'policy_version',
+    'Newest weight version that the trainer announced',
+    [],
+  )
+
   for (const env of envs) {
     parserTurns.inc({ env }, 0)
     for (const code of PARSE_ERRORS) parserErrors.inc({ env, code }, 0)
@@ -302,6 +322,12 @@ export function createMetrics(
       backendSeconds.observe({ backend }, seconds)
     },
     backendRetry: (backend, reason) => backendRetries.inc({ backend, reason }),
+    heartbeat(step, checkpointStep, at) {
+      trainerStep.set(step)
+      if (checkpointStep !== null) trainerCheckpoint.set(checkpointStep)
+      trainerSeen.set(at)
+    },
+    policyVersion: (version) => policyVersion.set(version),
     workerExit: (cause) => workerExits.inc({ pool: 'turn', cause }),
     text: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
   }

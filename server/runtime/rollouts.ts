@@ -215,12 +215,15 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
         )
       const now = { version: version ?? before.version, paused: pause ?? before.paused }
       policy.set(backend, now)
+      if (now.version !== null) metrics.policyVersion(now.version)
       scheduler.pause(draining || [...policy.values()].some((one) => one.paused))
       return { backend, ...now }
     },
 
     heartbeat({ step, checkpoint_step }) {
-      return { step, checkpoint_step: checkpoint_step ?? null }
+      const checkpoint = checkpoint_step ?? null
+      metrics.heartbeat(step, checkpoint, world.now())
+      return { step, checkpoint_step: checkpoint }
     },
 
     parse: (line) => pool.run('parse', line),
