@@ -391,12 +391,16 @@ test('what has started is finished or in flight, at every observation, under ran
   })
   const { id } = await house.api.submit(request)
   const watched: BatchProgress[] = []
+  const gaps: number[] = []
   const run = house.run(request)
   let over = false
   run.finally(() => {
     over = true
   })
-  while (!over) watched.push(await house.api.progress(id))
+  while (!over) {
+    watched.push(await house.api.progress(id))
+    gaps.push(await conservationGap())
+  }
   await run
   watched.push(await house.api.progress(id))
   for (const { episodes, groups } of watched) {
@@ -406,9 +410,21 @@ test('what has started is finished or in flight, at every observation, under ran
     expect(groups.finished).toBe(settled + groups.ready + groups.leased)
     expect(Object.values(episodes.outcomes).reduce((a, b) => a + b, 0)).toBe(episodes.finished)
   }
+  expect(gaps.every((gap) => gap === 0)).toBe(true)
   expect(watched.length).toBeGreaterThan(5)
   expect(watched.at(-1)?.episodes).toMatchObject({ total: 32, finished: 32 })
 })
+
+/** Groups started minus finished minus in flight, over all batches, as one scrape of /metrics has them. */
+async function conservationGap(): Promise<number> {
+  const text = await (await fetch(`${house.url}/metrics`)).text()
+  const sum = (name: string) =>
+    [...text.matchAll(new RegExp(`^paddock_${name}\\{.*\\} (\\S+)$`, 'gm'))].reduce(
+      (total, [, value]) => total + Number(value),
+      0,
+    )
+  return sum('groups_started_total') - sum('groups_finished_total') - sum('groups_in_flight')
+}
 
 describe('an environment of a user, loaded from outside the repository', () => {
   test('plays its pack under its own contract', async () => {

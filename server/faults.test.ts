@@ -164,6 +164,37 @@ test('a failed group is never leased in mode train: it settles as dropped, with 
   expect(dropped?.cost.completion_tokens).toBeGreaterThan(0)
 })
 
+test.each([
+  ['toolcalls', 'tool_calls', '--tool-call-parser'],
+  ['reasoning', 'reasoning_content', '--reasoning-parser'],
+])(
+  'without a tokenizer a reply with %s is refused, naming the engine flag to drop',
+  async (kind, field, flag) => {
+    const bare = await openHouse({
+      tokens: false,
+      simulator: { style: { format: 'hermes', thinking: true, mix: { correct: 1 } } },
+    })
+    try {
+      const policy = { thinking: 'auto', sampling: { max_tokens: 512 } }
+      const calm = await bare.run(batch({ policy }))
+      for (const { outcome, samples, turns } of calm.groups.flatMap((group) => group.episodes)) {
+        expect([outcome, samples]).toEqual(['ok', []])
+        for (const turn of turns) expect(turn.sample).toBe(null)
+      }
+      await bare.setFaults({ kind: kind as 'toolcalls' })
+      const { groups } = await bare.run(batch({ policy }))
+      for (const { outcome, reason } of groups.flatMap((group) => group.episodes)) {
+        expect(outcome).toBe('contract_violation')
+        expect(reason).toContain(field)
+        expect(reason).toContain(flag)
+      }
+    } finally {
+      await bare.close()
+    }
+  },
+  60_000,
+)
+
 test('a backend that nobody listens on is infra_backend, and the server stays ready', async () => {
   const alone = await openHouse({ backendUrl: 'http://127.0.0.1:9' })
   try {

@@ -1,7 +1,7 @@
 // Finished groups as a table for a terminal.
 import type { DeliveredGroup } from '../../protocol/group.ts'
 
-const HEAD = ['task', 'verdict', 'mean', 'std', 'advantages', 'tokens', 'seconds']
+const HEAD = ['task', 'verdict', 'mean reward', 'std', 'advantages', 'tokens', 'seconds']
 
 /** One line a group: figures to the right, advantages in the order of the episodes (– for one without reward). */
 export function groupTable(groups: readonly DeliveredGroup[]): string {

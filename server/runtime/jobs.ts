@@ -62,6 +62,15 @@ export interface Jobs {
 
 export type JobKind = keyof Jobs
 
+/** One job as it crosses, in a batch of them. */
+export interface Job<Kind extends JobKind = JobKind> {
+  kind: Kind
+  input: Jobs[Kind]['in']
+}
+
+/** Places of what a thread tells in shared memory: which job of its batch runs, and since when (`process.hrtime`). */
+export const PROGRESS = { index: 0, startedAt: 1 } as const
+
 /** A turn's result as it crosses: the state as bytes, which the main thread keeps and never reads. */
 export type TurnJobResult =
   | { kind: 'request'; state: Uint8Array; request: PolicyRequest; events: TurnEvent[] }

@@ -1,19 +1,21 @@
-// The thread pool: one turn per ready thread, a limit that starts with the turn, and another thread where one failed.
+// The thread pool: queued jobs in batches to ready threads, and another thread where one failed.
 import { EventEmitter } from 'node:events'
-import { Piscina } from 'piscina'
 import { type ErrorCode, PaddockError } from '../../protocol/errors.ts'
-import type { JobAnswer, JobKind, Jobs, WorkerSetup } from './jobs.ts'
+import type { Job, JobAnswer, JobKind, Jobs } from './jobs.ts'
+import {
+  describeExit,
+  exitOf,
+  type Lane,
+  type LaneOptions,
+  startLane,
+  type WorkerExit,
+} from './lane.ts'
 
-export interface PoolOptions extends WorkerSetup {
+export type { WorkerExit } from './lane.ts'
+
+export interface PoolOptions extends LaneOptions {
   threads: number
-  /** Longest that one job may run, seconds; then its thread is killed and replaced. */
-  maxTurnSeconds: number
-  /** Heap of one thread, megabytes. Array buffers are not covered by it. */
-  heapMb: number
 }
-
-/** Why a thread was lost. */
-export type WorkerExit = 'crash' | 'oom' | 'hang_killed'
 
 export interface Pool {
   /**
@@ -52,26 +54,28 @@ export class WorkerLost extends Error {
 
 /** Tries of one job, each on another thread where there is one. */
 const TRIES = 3
-/** Loading a tokenizer takes 2 to 3 s on an idle core; a user's modules may take longer. */
-const START_SECONDS = 60
+/**
+ * Turns handed to a thread in one message. Waking a thread and being woken costs up to a millisecond on a virtual
+ * machine, more than a turn; eight turns keep a thread busy for longer than that, and nobody waits long for the eighth.
+ */
+const MAX_BATCH = 8
+/** What is short enough to share a batch. */
+const BATCHED: ReadonlySet<JobKind> = new Set(['begin', 'advance', 'conclude'])
 
-interface Lane {
-  piscina: Piscina
+interface Place {
+  lane: Lane
   state: 'starting' | 'idle' | 'busy' | 'dead'
 }
 
-interface Waiting {
-  kind: JobKind
-  input: unknown
+interface Waiting extends Job {
   tries: number
-  /** The lane on which it failed last: another one is preferred. */
-  avoid: Lane | null
+  /** Its thread was lost before: it runs alone, so that no other job is lost with it again. */
+  alone: boolean
+  /** Where it failed last: another thread is preferred. */
+  avoid: Place | null
   resolve: (out: never) => void
   reject: (error: Error) => void
 }
-
-const fromSource = import.meta.url.endsWith('.ts')
-const workerUrl = new URL(`./worker.${fromSource ? 'ts' : 'js'}`, import.meta.url)
 
 /** Starts `threads` threads; jobs may be run at once and wait for the first that is ready. */
 export function createPool(options: PoolOptions): Pool {
@@ -79,26 +83,26 @@ export function createPool(options: PoolOptions): Pool {
   const exits = new EventEmitter<{ exit: [WorkerExit] }>()
   let busySeconds = 0
   let closed = false
-  const lanes = Array.from({ length: options.threads }, () =>
-    startLane(options, () => exits.emit('exit', 'crash')),
+  const places = Array.from(
+    { length: options.threads },
+    (): Place => ({
+      lane: startLane(options, () => exits.emit('exit', 'crash')),
+      state: 'starting',
+    }),
   )
-  const warmed = Promise.all(lanes.map(warm))
+  const warmed = Promise.all(places.map(warm))
   // Whoever calls ready() hears of it; nobody has to.
   warmed.catch(() => {})
 
-  async function warm(lane: Lane): Promise<void> {
-    lane.state = 'starting'
+  async function warm(place: Place): Promise<void> {
+    place.state = 'starting'
     try {
-      const answer: JobAnswer<'warm'> = await lane.piscina.run(
-        { kind: 'warm', input: null },
-        { signal: AbortSignal.timeout(START_SECONDS * 1000) },
-      )
-      if (!answer.ok) throw new PaddockError(answer.code as ErrorCode, answer.message, answer)
-      lane.state = 'idle'
+      await place.lane.warm()
+      place.state = 'idle'
       dispatch()
     } catch (error) {
-      lane.state = 'dead'
-      if (!closed && lanes.every((one) => one.state === 'dead')) failAll(error as Error)
+      place.state = 'dead'
+      if (!closed && places.every((one) => one.state === 'dead')) failAll(error as Error)
       throw error
     }
   }
@@ -110,63 +114,72 @@ export function createPool(options: PoolOptions): Pool {
   }
 
   function dispatch(): void {
-    for (const lane of lanes) {
-      if (lane.state !== 'idle' || queue.length === 0) continue
-      const other = lanes.some((one) => one !== lane && one.state !== 'dead')
-      const at = queue.findIndex((waiting) => !(other && waiting.avoid === lane))
-      const [waiting] = at < 0 ? [] : queue.splice(at, 1)
-      if (waiting) void work(lane, waiting)
+    for (const place of places) {
+      if (place.state !== 'idle') continue
+      const batch = takeBatch(place)
+      if (batch.length > 0) void work(place, batch)
     }
   }
 
-  async function work(lane: Lane, waiting: Waiting): Promise<void> {
-    const { kind, input } = waiting
-    const signal = AbortSignal.timeout(Math.ceil(options.maxTurnSeconds * 1000))
+  /** The first job that this thread may run, and those right behind it that may share its batch. */
+  function takeBatch(place: Place): Waiting[] {
+    const other = places.some((one) => one !== place && one.state !== 'dead')
+    const fits = (waiting: Waiting) => !(other && waiting.avoid === place)
+    const at = queue.findIndex(fits)
+    if (at < 0) return []
+    // No thread takes what another could begin with at once.
+    const most = Math.min(MAX_BATCH, Math.ceil(queue.length / places.length))
+    let count = 1
+    if (mayShare(queue[at])) while (count < most && mayShare(queue[at + count])) count++
+    return queue.splice(at, count)
+  }
+
+  async function work(place: Place, batch: Waiting[]): Promise<void> {
     const started = performance.now()
-    lane.state = 'busy'
+    place.state = 'busy'
     try {
-      const answer: JobAnswer<JobKind> = await lane.piscina.run({ kind, input }, { signal })
-      lane.state = 'idle'
-      if (answer.ok) waiting.resolve(answer.out as never)
-      else waiting.reject(new PaddockError(answer.code as ErrorCode, answer.message, answer))
+      const answers = await place.lane.run(batch.map(({ kind, input }) => ({ kind, input })))
+      place.state = 'idle'
+      for (const [index, answer] of answers.entries()) settle(batch[index] as Waiting, answer)
     } catch (error) {
-      lost(lane, waiting, error as Error)
+      lost(place, batch, error as Error)
     }
     busySeconds += (performance.now() - started) / 1000
     dispatch()
   }
 
-  /** The thread failed under the job: replace what was lost, and play the job again elsewhere. */
-  function lost(lane: Lane, waiting: Waiting, error: Error): void {
+  /** The thread failed: replace it, and play the jobs again, elsewhere and each alone. Only the one that ran counts a try. */
+  function lost(place: Place, batch: Waiting[], error: Error): void {
     if (closed) {
-      waiting.reject(error)
+      for (const waiting of batch) waiting.reject(error)
       return
     }
     const exit = exitOf(error)
     exits.emit('exit', exit)
-    waiting.tries++
-    if (waiting.tries >= TRIES) {
-      const message = `${waiting.kind} failed on ${TRIES} threads: ${describe(exit, error, options)}`
-      waiting.reject(new WorkerLost(exit, message, error))
-    } else {
-      waiting.avoid = lane
-      queue.unshift(waiting)
+    const failed = batch[place.lane.running()]
+    if (failed) Object.assign(failed, { tries: failed.tries + 1, avoid: place })
+    const again = batch.filter((waiting) => waiting.tries < TRIES)
+    for (const waiting of again) waiting.alone = true
+    queue.unshift(...again)
+    if (failed && failed.tries >= TRIES) {
+      const message = `${failed.kind} failed on ${TRIES} threads: ${describeExit(exit, error, options)}`
+      failed.reject(new WorkerLost(exit, message, error))
     }
-    warm(lane).catch(() => {})
+    warm(place).catch(() => {})
   }
 
   return {
     run(kind, input) {
       if (closed) return Promise.reject(new PaddockError('draining', 'the server is stopping'))
       return new Promise((resolve, reject) => {
-        queue.push({ kind, input, tries: 0, avoid: null, resolve, reject })
+        queue.push({ kind, input, tries: 0, alone: false, avoid: null, resolve, reject })
         dispatch()
       })
     },
     stats: () => ({
-      threads: lanes.length,
-      busy: lanes.filter((lane) => lane.state === 'busy').length,
-      starting: lanes.filter((lane) => lane.state === 'starting').length,
+      threads: places.length,
+      busy: places.filter(({ state }) => state === 'busy').length,
+      starting: places.filter(({ state }) => state === 'starting').length,
       queued: queue.length,
       busySeconds,
     }),
@@ -177,37 +190,16 @@ export function createPool(options: PoolOptions): Pool {
     async close() {
       closed = true
       failAll(new Error('the pool is closed'))
-      await Promise.all(lanes.map((lane) => lane.piscina.destroy()))
+      await Promise.all(places.map(({ lane }) => lane.close()))
     },
   }
 }
 
-/** A pool of one thread each, so that a job can be given to another thread than the one it failed on. */
-function startLane(options: PoolOptions, onLateExit: () => void): Lane {
-  const { environments, models, heapMb } = options
-  const piscina = new Piscina({
-    filename: workerUrl.href,
-    ...(fromSource && { execArgv: ['--import', 'tsx'] }),
-    minThreads: 1,
-    maxThreads: 1,
-    concurrentTasksPerWorker: 1,
-    // With 'sync', what a job throws after its answer is swallowed and the poisoned thread lives on.
-    atomics: 'disabled',
-    resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    workerData: { setup: { environments, models } satisfies WorkerSetup },
-  })
-  // A thread that dies between jobs is replaced by piscina; without a listener the event would end the process.
-  piscina.on('error', onLateExit)
-  return { piscina, state: 'starting' }
+function mayShare(waiting: Waiting | undefined): boolean {
+  return waiting !== undefined && !waiting.alone && BATCHED.has(waiting.kind)
 }
 
-function exitOf(error: Error & { code?: string }): WorkerExit {
-  if (error.name === 'AbortError' || error.name === 'TimeoutError') return 'hang_killed'
-  return error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'oom' : 'crash'
-}
-
-function describe(exit: WorkerExit, error: Error, options: PoolOptions): string {
-  if (exit === 'hang_killed') return `no answer within ${options.maxTurnSeconds} s`
-  if (exit === 'oom') return `out of memory at ${options.heapMb} MB of heap`
-  return error.message
+function settle(waiting: Waiting, answer: JobAnswer<JobKind>): void {
+  if (answer.ok) waiting.resolve(answer.out as never)
+  else waiting.reject(new PaddockError(answer.code as ErrorCode, answer.message, answer))
 }

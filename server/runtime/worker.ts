@@ -12,9 +12,17 @@ import type { EpisodeState } from '../../rollout/episode.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
-import type { JobAnswer, JobKind, Jobs, TurnJobResult, WorkerSetup } from './jobs.ts'
+import {
+  type Job,
+  type JobAnswer,
+  type JobKind,
+  type Jobs,
+  PROGRESS,
+  type TurnJobResult,
+  type WorkerSetup,
+} from './jobs.ts'
 
-const setup = (workerData as { setup: WorkerSetup }).setup
+const { setup, progress } = workerData as { setup: WorkerSetup; progress: BigInt64Array }
 /** Where the two stand in a batch request. */
 const SETTINGS_PATH = { estimator: 'advantage.estimator', settings: 'advantage.settings' }
 let engine: Promise<LoadedEngine> | null = null
@@ -72,22 +80,26 @@ const handlers: Handlers = {
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,
 }
 
-/** Piscina calls this with one job at a time. A PaddockError is an answer; anything else a fault of this thread. */
-export default async function run<Kind extends JobKind>({
-  kind,
-  input,
-}: {
-  kind: Kind
-  input: Jobs[Kind]['in']
-}): Promise<unknown> {
+/** Piscina calls this with one batch at a time; the main thread sees which of its jobs runs. */
+export default async function run(jobs: readonly Job[]): Promise<unknown> {
+  engine ??= loadEngine(setup)
+  const answers: JobAnswer<JobKind>[] = []
+  for (const [index, job] of jobs.entries()) {
+    Atomics.store(progress, PROGRESS.index, BigInt(index))
+    Atomics.store(progress, PROGRESS.startedAt, process.hrtime.bigint())
+    answers.push(await answer(job))
+  }
+  return moved(answers)
+}
+
+/** A PaddockError is an answer; anything else a fault of this thread. */
+async function answer<Kind extends JobKind>({ kind, input }: Job<Kind>): Promise<JobAnswer<Kind>> {
   try {
-    engine ??= loadEngine(setup)
-    const out = await handlers[kind](input, await engine)
-    return moved({ ok: true, out } satisfies JobAnswer<Kind>)
+    return { ok: true, out: await handlers[kind](input, await (engine as Promise<LoadedEngine>)) }
   } catch (error) {
     if (!(error instanceof PaddockError)) throw error
     const { code, message, path } = error
-    return { ok: false, code, message, path } satisfies JobAnswer<Kind>
+    return { ok: false, code, message, path }
   }
 }
 
@@ -107,11 +119,11 @@ function cross(result: TurnResult): TurnJobResult {
   return result.kind === 'request' ? { ...result, state: serialize(result.state) } : result
 }
 
-/** Hands the answer's large buffers over instead of copying them. */
-function moved(answer: JobAnswer<JobKind>): unknown {
-  const buffers = answer.ok ? buffersOf(answer.out) : []
-  if (buffers.length === 0) return answer
-  return Piscina.move({ [transferableSymbol]: buffers, [valueSymbol]: answer } as never)
+/** Hands the answers' large buffers over instead of copying them. */
+function moved(answers: readonly JobAnswer<JobKind>[]): unknown {
+  const buffers = answers.flatMap((answer) => (answer.ok ? buffersOf(answer.out) : []))
+  if (buffers.length === 0) return answers
+  return Piscina.move({ [transferableSymbol]: buffers, [valueSymbol]: answers } as never)
 }
 
 function buffersOf(out: unknown): ArrayBufferLike[] {
