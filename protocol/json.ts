@@ -1,5 +1,5 @@
 // JSON as a type, and the one canonical text that hashes are taken over.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject
 export type JsonObject = { [key: string]: JsonValue }
@@ -18,7 +18,7 @@ export function canonicalJson(value: unknown): string {
 
 /** The first `length` hexadecimal digits (at most 64) of the SHA-256 of a value's canonical JSON. */
 export function digest(value: unknown, length = 16): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex').slice(0, length)
+  return hash('sha256', canonicalJson(value)).slice(0, length)
 }
 
 export function isPlainObject(value: unknown): value is Record<string, unknown> {

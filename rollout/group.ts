@@ -98,6 +98,14 @@ export function deliveredMembers(state: GroupState): Member[] {
   return [...scored, ...others].slice(0, state.rules.size).sort((a, b) => a.index - b.index)
 }
 
+/** Every member that has not ended yet ends as `outcome`: for a group that cannot go on. */
+export function allEnded(state: GroupState, outcome: EpisodeOutcome): GroupState {
+  const members = state.members.map((member) =>
+    member.phase === 'ended' ? member : { ...member, phase: 'ended' as const, outcome },
+  )
+  return { ...state, members, closing: state.closing ?? 'short' }
+}
+
 function newMember(index: number): Member {
   return { index, attempt: 1, phase: 'waiting', outcome: null }
 }

@@ -300,6 +300,13 @@ describe('who may ask', () => {
     expect(response.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
   })
 
+  test('the stream without an upgrade says what it expects', async () => {
+    const { app } = edge()
+    const response = await app.request('/v1/stream')
+    expect([response.status, response.headers.get('upgrade')]).toEqual([426, 'websocket'])
+    expect(await response.json()).toMatchObject({ code: 'upgrade_required' })
+  })
+
   test.each([
     ['GET', '/v1/batches', ['submit', 'lease']],
     ['POST', '/v1/batches', ['submit']],
@@ -318,8 +325,6 @@ describe('who may ask', () => {
     ['POST', '/v1/advantages', ['submit', 'lease']],
     ['GET', '/metrics', ['metrics']],
     ['GET', '/readyz', ['submit', 'lease', 'metrics']],
-    ['GET', '/openapi.json', ['submit', 'lease', 'metrics']],
-    ['GET', '/docs', ['submit', 'lease', 'metrics']],
   ])('%s %s is for %j and admin', async (method, path, roles) => {
     const { app, service } = edge({}, { tokens })
     service.log.end()
@@ -336,9 +341,10 @@ describe('who may ask', () => {
     expect(await statusFor(null)).toBe(401)
   })
 
-  test('health asks for no token, a path that does not exist does', async () => {
+  test('health and the description of the routes ask for no token, any other path does', async () => {
     const { app } = edge({}, { tokens })
-    expect((await app.request('/healthz')).status).toBe(200)
+    for (const path of ['/healthz', '/health', '/openapi.json', '/docs'])
+      expect((await app.request(path)).status).toBe(200)
     expect((await app.request('/v1/nothing')).status).toBe(401)
   })
 })

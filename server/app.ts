@@ -55,6 +55,13 @@ export function createApp(service: Service, config: Config, options: AppOptions 
     }),
   )
   mountAlive(app)
+  // Before the token is asked for: a browser's first page cannot send one, and the routes are no secret.
+  const document = openApiDocument(ROUTES, VERSION)
+  app.get('/openapi.json', (context) => {
+    context.set('route', '/openapi.json')
+    return context.json(document)
+  })
+  mountDocs(app)
   app.use(async (context, next) => {
     const host = context.req.header('host') ?? new URL(context.req.url).host
     access.checkPeer(host, context.req.header('origin'))
@@ -64,12 +71,11 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   mountReadiness(app, edge)
   mountMetrics(app, edge)
   for (const route of ROUTES) mount(app, edge, route)
-  const document = openApiDocument(ROUTES, VERSION)
-  app.get('/openapi.json', (context) => {
-    context.set('route', '/openapi.json')
-    return context.json(document)
+  app.get('/v1/stream', (context) => {
+    context.set('route', '/v1/stream')
+    const detail = 'GET /v1/stream: expected a WebSocket upgrade, as docs/streaming.md describes'
+    return problemResponse(problemOf(httpError(426, detail)), { upgrade: 'websocket' })
   })
-  mountDocs(app)
 
   app.notFound((context) => {
     const { method, path } = context.req

@@ -11,7 +11,7 @@ import { createPool } from './runtime/pool.ts'
 import { poolOptions } from './runtime/pool-options.ts'
 import { createRollouts, type Rollouts } from './runtime/rollouts.ts'
 import { createScheduler } from './runtime/scheduler.ts'
-import { loadTasks } from './runtime/tasks.ts'
+import { loadTasks, type TaskCatalogue } from './runtime/tasks.ts'
 import { VERSION } from './version.ts'
 import { createStreamServer } from './websocket.ts'
 
@@ -65,8 +65,7 @@ async function build(config: Config, log: Logger): Promise<House> {
   try {
     await pool.ready()
     const tasks = await loadTasks(await readPacks(config), pool)
-    for (const { id, problem } of tasks.refused)
-      log.warn({ task: id, problem }, 'a task was left out')
+    tellWhatWasLoaded(config, tasks, log)
     const scheduler = createScheduler(config.runtime.max_episodes)
     const ledger = createMemoryLedger()
     const envs = [...new Set(['office', 'arithmetic', ...Object.keys(config.environments)])]
@@ -91,6 +90,8 @@ async function build(config: Config, log: Logger): Promise<House> {
       metrics,
       now: () => Date.now() / 1000,
       onError: (error) => log.error({ err: error }, 'a batch could not go on'),
+      onDropped: (group, verdict, reason) =>
+        log.warn({ group, verdict, reason }, 'a group was dropped'),
     })
     return {
       rollouts,
@@ -104,6 +105,17 @@ async function build(config: Config, log: Logger): Promise<House> {
     await pool.close()
     throw error
   }
+}
+
+function tellWhatWasLoaded(config: Config, tasks: TaskCatalogue, log: Logger): void {
+  for (const { id, problem } of tasks.refused)
+    log.warn({ task: id, problem }, 'a task was left out')
+  const packs: Record<string, number> = {}
+  for (const { pack } of tasks.summaries()) packs[pack] = (packs[pack] ?? 0) + 1
+  log.info({ packs }, 'tasks are loaded')
+  for (const [backend, { model_dir }] of Object.entries(config.backends))
+    if (model_dir === undefined)
+      log.warn({ backend }, 'the backend names no model_dir: its episodes have no token tapes')
 }
 
 async function close(

@@ -242,7 +242,7 @@ describe('GET /v1/batches/:id/events', () => {
 
   test('what has expired is told with the place from which to go on', async () => {
     const problem = (await (await get('?after=1')).json()) as { detail: string; code: string }
-    expect(problem.code).toBe('not_found')
+    expect(problem.code).toBe('gone')
     expect(problem.detail).toContain(`resume after ${oldest - 1}`)
     expect((await get(`?after=${oldest - 1}`)).status).toBe(200)
   })
@@ -254,7 +254,7 @@ describe('over a socket', () => {
 
   test('a reader that never reads holds up no other, and little of the log is put out for it', async () => {
     const service = createStubService()
-    const log = createEventLog(100_000)
+    const log = createEventLog(100_000, 2 ** 27)
     const filler = 'x'.repeat(1000)
     for (let n = 1; n <= 50_000; n++) log.append('turn', `{"type":"turn","text":"${filler}"}`, 1)
     log.end()

@@ -51,6 +51,8 @@ async function stay({ running, simulator }: Playground, duration: number | null)
     packs,
   }
   process.stdout.write(`${JSON.stringify(ready)}\n`)
+  if (process.stderr.isTTY)
+    process.stderr.write(`The routes are described at ${running.url}/docs. Ctrl-C stops both.\n`)
   const stop = new AbortController()
   const { signal } = stop
   const ends = [once(process, 'SIGTERM', { signal }), once(process, 'SIGINT', { signal })]
@@ -80,7 +82,9 @@ async function show({ running }: Playground): Promise<void> {
   ])
   bar.stop()
   const progress = await Promise.all(ids.map((id) => client.progress(id)))
-  process.stdout.write(`\n${groupTable(groups.flat())}\n\n${summary(progress)}\n`)
+  process.stdout.write(
+    `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${summary(progress)}\n`,
+  )
 }
 
 /** What a trainer does: lease, train, acknowledge, until the batch is done. */
@@ -106,7 +110,9 @@ interface Bar {
 function progressBar(total: number): Bar {
   if (process.stdout.isTTY) {
     const bar = new SingleBar({
-      format: 'Episodes {bar} {value}/{total}',
+      format: 'Episodes {bar} {value}/{total}, {duration_formatted}',
+      barCompleteChar: '█',
+      barIncompleteChar: '░',
       hideCursor: true,
       stream: process.stdout,
     })
@@ -137,19 +143,19 @@ async function watch(
   }
 }
 
+/** A few short lines a batch, so that a narrow terminal breaks none of them. */
 function summary(batches: readonly BatchProgress[]): string {
-  return batches
-    .map(({ id, episodes, groups, tokens, seconds }) => {
-      const outcomes = Object.entries(episodes.outcomes).map(([name, count]) => `${count} ${name}`)
-      const again = Object.values(episodes.retried).reduce((a, b) => a + b, 0)
-      const mean = episodes.mean_reward?.toFixed(3) ?? '–'
-      const dropped = groups.dropped.map(
-        (group) => `\n  ${group.id} (${group.task}) was dropped: ${group.reason}`,
-      )
-      return (
-        `${id}: ${groups.finished} groups, ${episodes.finished} episodes (${outcomes.join(', ')}; ${again} tried again), ` +
-        `mean reward ${mean} over episodes, ${tokens.completion} tokens sampled, ${seconds.toFixed(1)} s${dropped.join('')}`
-      )
-    })
-    .join('\n')
+  return batches.map(batchSummary).join('\n')
+}
+
+function batchSummary({ id, episodes, groups, tokens, seconds }: BatchProgress): string {
+  const outcomes = Object.entries(episodes.outcomes).map(([name, count]) => `${count} ${name}`)
+  const again = Object.values(episodes.retried).reduce((a, b) => a + b, 0)
+  const mean = episodes.mean_reward?.toFixed(3) ?? '–'
+  return [
+    `${id}: ${groups.finished} groups, ${episodes.finished} episodes in ${seconds.toFixed(1)} s`,
+    `  ${outcomes.join(', ')}; ${again} failed attempts were played again`,
+    `  mean reward ${mean} over episodes, ${tokens.completion} tokens sampled`,
+    ...groups.dropped.map((group) => `  ${group.task} was dropped: ${group.reason}`),
+  ].join('\n')
 }

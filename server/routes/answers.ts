@@ -64,13 +64,15 @@ export const progressSchema = z
 
 const sampleSchema = z
   .object({
-    ids: z.array(z.int()),
-    mask: z.array(z.int()),
-    logprobs: z.array(z.number()),
-    prompt_length: count,
+    ids: z
+      .array(z.int())
+      .describe('Token ids of an unbroken chain: prompt, sampled turns, what stands between.'),
+    mask: z.array(z.int()).describe('1 exactly where the policy sampled the id.'),
+    logprobs: z.array(z.number()).describe('Log-probability at sampling, as the backend gave it.'),
+    prompt_length: count.describe('Ids before the first that was sampled.'),
     versions: z.array(
       z.object({
-        version: z.int().nullable(),
+        version: z.int().nullable().describe('Policy version that sampled [start, end).'),
         start: count,
         end: count,
         approximate: z.boolean().optional(),
@@ -87,19 +89,31 @@ const episodeSchema = z
   .object({
     id: z.string(),
     index: count,
-    attempt: count,
+    attempt: count.describe('The try that counts, from 1; failed tries before it left no reward.'),
     outcome: z.enum(EPISODE_OUTCOMES),
-    reason: z.string().nullable(),
-    reward: z.number().nullable(),
-    rewards: z.record(z.string(), z.number().nullable()).nullable(),
-    advantage: z.number().nullable(),
+    reason: z.string().nullable().describe('Why, for every outcome but ok.'),
+    reward: z
+      .number()
+      .nullable()
+      .describe('A number exactly when the outcome is ok or ok_truncated.'),
+    rewards: z
+      .record(z.string(), z.number().nullable())
+      .nullable()
+      .describe('The fields of the reward contract, under the names that the batch reads.'),
+    advantage: z
+      .number()
+      .nullable()
+      .describe('Null for an episode without reward: it is in no mean.'),
     turns: z.array(
       z.object({
-        sample: z.int().nullable(),
-        start: count,
+        sample: z
+          .int()
+          .nullable()
+          .describe('Which of samples holds the turn; null without token ids.'),
+        start: count.describe('[start, end) of that sample are the ids that this turn sampled.'),
         end: count,
         advantage: z.number().nullable(),
-        anchor: z.string(),
+        anchor: z.string().describe('Identity of the state in which the turn was taken (GiGPO).'),
       }),
     ),
     grade: jsonObject.nullable(),
@@ -116,8 +130,11 @@ const groupSchema = z
     seed: z.int(),
     metadata: jsonObject,
     verdict: z.enum(GROUP_VERDICTS),
-    level: z.enum(LEVELS).nullable(),
-    contract: z.string(),
+    level: z
+      .enum(LEVELS)
+      .nullable()
+      .describe("Where a zero-variance group's one reward sits in the contract's range."),
+    contract: z.string().describe('name@version#hash of the reward contract.'),
     estimator: z.string(),
     policy: z.object({
       model: z.string().nullable(),
@@ -128,11 +145,18 @@ const groupSchema = z
       n: count,
       scored: count,
       mean: z.number().nullable(),
-      std: z.number().nullable(),
-      distinct: count,
+      std: z
+        .number()
+        .nullable()
+        .describe('Population std of the rewards; an estimator may divide by another.'),
+      distinct: count.describe('Different completions among the scored episodes, not rewards.'),
     }),
     cost,
     episodes: z.array(episodeSchema),
+    dtypes: z
+      .record(z.string(), z.string())
+      .optional()
+      .describe('In MessagePack only: ids <i4, mask |u1, logprobs <f4.'),
   })
   .meta({ id: 'Group' }) satisfies z.ZodType<DeliveredGroup>
 

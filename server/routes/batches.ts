@@ -113,7 +113,7 @@ const ack = route({
   roles: ['lease'],
   query: noQuery,
   body: ackRequestSchema,
-  example: { groups: [{ id: 'step-41.0', lease: 'the id of its lease' }] },
+  example: { groups: [{ id: 'step-41.g0', lease: 'the id of its lease' }] },
   answers: { 200: json('What it came to, group by group', ackAnswerSchema) },
   handle: async ({ context, params, body }, { service }) =>
     context.json({ groups: await service.ack(params.id!, body) }),
@@ -127,7 +127,10 @@ const nack = route({
   roles: ['lease'],
   query: noQuery,
   body: ackRequestSchema,
-  example: { groups: [{ id: 'step-41.0', lease: 'the id of its lease' }], reason: 'out of memory' },
+  example: {
+    groups: [{ id: 'step-41.g0', lease: 'the id of its lease' }],
+    reason: 'out of memory',
+  },
   answers: { 200: json('What it came to, group by group', ackAnswerSchema) },
   handle: async ({ context, params, body }, { service }) =>
     context.json({ groups: await service.nack(params.id!, body) }),

@@ -49,8 +49,9 @@ export function groupProgress(
   }
 }
 
-/** The first failure's own words. */
-function firstReason(group: GroupRun): string | null {
+/** The first failure's own words; null where nothing failed. */
+export function firstReason(group: GroupRun): string | null {
+  if (group.fault !== null) return group.fault
   const failed = [...group.results.values()].find((result) => !isScored(result.outcome))
   return failed ? `${failed.outcome}: ${failed.reason}` : null
 }

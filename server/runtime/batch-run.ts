@@ -4,11 +4,17 @@ import { type GroupVerdict, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import type { GroupAdvantages } from '../../reward/estimator.ts'
 import type { Judgement } from '../../reward/verdict.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import { groupReducer, isFinished, type Member, waitingMembers } from '../../rollout/group.ts'
+import {
+  allEnded,
+  groupReducer,
+  isFinished,
+  type Member,
+  waitingMembers,
+} from '../../rollout/group.ts'
 import type { Ledger } from '../../rollout/ports.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { BatchPlan } from './batch-plan.ts'
-import { episodeProgress, groupProgress, total } from './batch-progress.ts'
+import { episodeProgress, firstReason, groupProgress, total } from './batch-progress.ts'
 import { createEventLog, type WritableEventLog } from './event-log.ts'
 import { episodeId, type GroupRun, groupRecord, judge, newGroupRun, scoresOf } from './group-run.ts'
 import { type PlayedAttempt, type PlayerWorld, playAttempt } from './player.ts'
@@ -24,6 +30,8 @@ export interface BatchWorld {
   now(): number
   maxEvents: number
   onError(error: unknown): void
+  /** A group that reaches no trainer. */
+  onDropped(group: string, verdict: GroupVerdict, reason: string | null): void
   /** A group became ready, was leased, or left. */
   onDelivery(): void
 }
@@ -70,7 +78,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       plan.id,
       {
         opensGroup: () => group.startedAt === null,
-        run: () => playMember(group, index).catch(world.onError),
+        run: () => playMember(group, index).catch((error) => failGroups([group], error)),
       },
       place,
     )
@@ -104,6 +112,8 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     attempt: number,
     played: PlayedAttempt,
   ): Promise<void> {
+    // The group may have been given up while this attempt was played.
+    if (group.settled) return
     let { outcome, reason } = played
     let header = played.sealed?.header ?? null
     try {
@@ -136,9 +146,9 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     if (group.deadline) clearTimeout(group.deadline)
     group.deadline = null
     if (group.startedAt === null) openedAtTheEnd(group)
-    if (!seesWholeBatch(plan)) return settle([group])
-    const over = groups.every((one) => isFinished(one.state))
-    if (over) await settle(groups.filter((one) => !one.settled))
+    const seen = seesWholeBatch(plan) ? groups.filter((one) => !one.settled) : [group]
+    if (!seen.every((one) => isFinished(one.state))) return
+    await settle(seen).catch((error) => failGroups(seen, error))
   }
 
   /** A group that was closed before it started has started and finished at once. */
@@ -165,6 +175,24 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     checkDone()
   }
 
+  /** A fault of our own under a group: it settles as `infra` with the fault's words, and its batch goes on. */
+  async function failGroups(failed: readonly GroupRun[], error: unknown): Promise<void> {
+    world.onError(error)
+    const reason = error instanceof Error ? error.message : String(error)
+    for (const group of failed.filter((one) => !one.settled)) {
+      group.controller.abort()
+      for (const { index, attempt, phase } of group.state.members)
+        if (phase !== 'ended')
+          group.results.set(index, { attempt, outcome: 'infra_worker', reason, header: null })
+      group.state = allEnded(group.state, 'infra_worker')
+      if (group.startedAt === null) openedAtTheEnd(group)
+      const stats = { n: group_size, scored: 0, mean: null, std: null, distinct: 0 }
+      group.fault = reason
+      await keep(group, { verdict: 'infra', level: null, stats }, null).catch(world.onError)
+    }
+    checkDone()
+  }
+
   async function keep(
     group: GroupRun,
     judgement: Judgement,
@@ -174,6 +202,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     const as = isDelivered(plan, verdict) ? 'ready' : 'dropped'
     await ledger.settle(groupRecord(plan, group, judgement, advantages), as)
     group.settled = { verdict, as }
+    if (as === 'dropped') world.onDropped(group.id, verdict, firstReason(group))
     const seconds = (performance.now() - (group.startedAt ?? startedAt)) / 1000
     metrics.groupFinished(group.known.task.environment, mode, judgement, group.cost, seconds)
     const told = {
@@ -198,7 +227,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     if (isFinished(group.state)) return
     group.state = groupReducer(group.state, { type: 'close', why })
     if (why === 'cancel') group.controller.abort()
-    if (isFinished(group.state)) finishGroup(group).catch(world.onError)
+    if (isFinished(group.state)) finishGroup(group).catch((error) => failGroups([group], error))
   }
 
   function episodePlan(group: GroupRun, index: number, attempt: number): EpisodePlan {
@@ -263,6 +292,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     isPlayed,
     isDone,
     cancel() {
+      if (isPlayed()) return
       cancelled = true
       scheduler.remove(plan.id)
       for (const group of groups) close(group, 'cancel')

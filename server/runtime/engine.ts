@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { arithmetic } from '../../envs/arithmetic/arithmetic.ts'
 import type { Environment } from '../../envs/environment.ts'
 import { office } from '../../envs/office/office.ts'
+import { rewardContractSchema } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import type { JsonObject } from '../../protocol/json.ts'
+import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
+import { checkContract } from '../../reward/contract.ts'
 import type { ChatModel, ModelFiles } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import type { Engine } from '../../rollout/episode.ts'
@@ -64,16 +66,61 @@ async function loadEnvironment(name: string, url: string): Promise<Environment> 
       { cause },
     )
   }
-  const environment = module.default
-  const missing = REQUIRED.filter((method) => typeof environment?.[method] !== 'function')
-  if (!environment?.contract || missing.length > 0) {
-    const lacks = environment?.contract ? missing.join(', ') : ['contract', ...missing].join(', ')
-    throw new PaddockError(
-      'invalid_config',
-      `environment ${name}: the default export of ${url} must be an Environment; it lacks ${lacks}`,
-    )
+  return checkedEnvironment(name, url, module.default)
+}
+
+/** A user's module may be written without types: what it exports is checked once, here, and named where it is wrong. */
+function checkedEnvironment(name: string, url: string, exported: unknown): Environment {
+  const refuse = (what: string): never => {
+    throw new PaddockError('invalid_config', `environment ${name} (${url}): ${what}`)
   }
-  return environment
+  if (!isPlainObject(exported)) return refuse('the default export must be an Environment object')
+  const environment = exported as unknown as Environment
+  const missing = REQUIRED.filter((method) => typeof environment[method] !== 'function')
+  if (missing.length > 0)
+    refuse(
+      `an Environment has the functions ${REQUIRED.join(', ')}; ${missing.join(', ')} is missing`,
+    )
+  const contract = rewardContractSchema.safeParse(environment.contract)
+  if (!contract.success) {
+    const [issue] = contract.error.issues
+    return refuse(`${['contract', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`)
+  }
+  try {
+    checkContract(contract.data)
+  } catch (error) {
+    const { path, message } = error as PaddockError
+    refuse(`contract${path && `.${path}`}: ${message}`)
+  }
+  return { ...described(name, environment), contract: contract.data }
+}
+
+/** What `problems` and `describe` throw or leave out is a task that cannot be played, told at load or at submit. */
+function described(name: string, environment: Environment): Environment {
+  const refuse = (method: string, what: string, cause?: unknown): never => {
+    throw new PaddockError('invalid_task', `${name}.${method} ${what}`, { cause })
+  }
+  const call = <T>(method: string, run: () => T): T => {
+    try {
+      return run()
+    } catch (cause) {
+      return refuse(method, `threw: ${cause instanceof Error ? cause.message : cause}`, cause)
+    }
+  }
+  return {
+    ...environment,
+    problems(spec) {
+      const problems = call('problems', () => environment.problems(spec))
+      return Array.isArray(problems) ? problems : refuse('problems', 'must return a list')
+    },
+    describe(task) {
+      const description: unknown = call('describe', () => environment.describe(task))
+      if (!isPlainObject(description) || typeof description.title !== 'string')
+        return refuse('describe', 'must return {title, limits}')
+      const limits = isPlainObject(description.limits) ? description.limits : {}
+      return { ...description, title: description.title, limits }
+    },
+  }
 }
 
 async function readModelFolder(backend: string, folder: string): Promise<ModelFiles> {

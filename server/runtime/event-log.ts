@@ -12,18 +12,18 @@ const DROP = 1024
 /** UTF-16 units of event text that one batch keeps: observations may be long. */
 const MAX_UNITS = 16 * 2 ** 20
 
-export function createEventLog(capacity: number): WritableEventLog {
+export function createEventLog(capacity: number, maxUnits = MAX_UNITS): WritableEventLog {
   const listeners = new Set<() => void>()
   let events: BatchEvent[] = []
   let units = 0
   let newest = 0
   let ended = false
 
-  /** Down to the newest `capacity` events, and to three quarters of the units. */
+  /** Down to the newest `capacity` events, and to three quarters of `maxUnits`. */
   function dropOldest(): void {
     let first = Math.max(0, events.length - capacity)
     for (const { json } of events.slice(0, first)) units -= json.length
-    while (units > 0.75 * MAX_UNITS && first < events.length - 1)
+    while (units > 0.75 * maxUnits && first < events.length - 1)
       units -= events[first++]?.json.length ?? 0
     events = events.slice(first)
   }
@@ -43,7 +43,7 @@ export function createEventLog(capacity: number): WritableEventLog {
       const text = `{"n":${newest},"at":${at.toFixed(3)},${json.slice(1)}`
       events.push({ n: newest, type, json: text })
       units += text.length
-      if (events.length >= capacity + DROP || units >= MAX_UNITS) dropOldest()
+      if (events.length >= capacity + DROP || units >= maxUnits) dropOldest()
       for (const listener of listeners) listener()
     },
     end() {

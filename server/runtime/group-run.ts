@@ -1,4 +1,5 @@
 // One group under way: its reducer's state, what its attempts cost, and the record that is delivered at its end.
+import { setMaxListeners } from 'node:events'
 import type { GroupCost } from '../../protocol/batch.ts'
 import type { DeliveredEpisode } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
@@ -38,6 +39,8 @@ export interface GroupRun {
   /** Withdraws the attempts that run. */
   controller: AbortController
   deadline: NodeJS.Timeout | null
+  /** Words of a fault of our own that ended the group; null for every other end. */
+  fault: string | null
   /** Set once the group is in the ledger. */
   settled: { verdict: GroupVerdict; as: 'ready' | 'dropped' } | null
 }
@@ -47,6 +50,9 @@ export function newGroupRun(
   place: Pick<GroupRun, 'index' | 'known' | 'seed' | 'metadata' | 'replacements'>,
 ): GroupRun {
   const { group_size, groups } = plan.request
+  const controller = new AbortController()
+  // Every attempt under way listens, which may be more than Node takes for a leak.
+  setMaxListeners(0, controller.signal)
   return {
     ...place,
     id: `${plan.id}.g${place.index}`,
@@ -60,8 +66,9 @@ export function newGroupRun(
     retried: {},
     cost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
     startedAt: null,
-    controller: new AbortController(),
+    controller,
     deadline: null,
+    fault: null,
     settled: null,
   }
 }

@@ -1,0 +1,142 @@
+"""What the server sends, as types; `/docs` of the server describes every field."""
+
+from collections.abc import Sequence
+from typing import Any, Literal, NotRequired, TypedDict
+
+Outcome = Literal[
+    "ok",
+    "ok_truncated",
+    "aborted",
+    "timeout",
+    "contract_violation",
+    "verifier_error",
+    "parse_error",
+    "infra_backend",
+    "infra_worker",
+    "infra_env",
+    "infra_tool",
+    "infra_store",
+]
+
+AckResult = Literal["acked", "late", "unknown", "duplicate", "nacked"]
+
+
+class VersionSpan(TypedDict):
+    """Sampled ids `[start, end)` of one policy version; None where the backend told none."""
+
+    version: int | None
+    start: int
+    end: int
+    approximate: NotRequired[bool]
+
+
+class Sample(TypedDict):
+    """One unbroken token chain: lists of one length, or numpy arrays (Client.encoding)."""
+
+    ids: Sequence[int]
+    mask: Sequence[int]
+    logprobs: Sequence[float]
+    prompt_length: int
+    versions: list[VersionSpan]
+
+
+class Turn(TypedDict):
+    """A turn's sampled ids are `[start, end)` of sample `sample`; None if no ids are known."""
+
+    sample: int | None
+    start: int
+    end: int
+    advantage: float | None
+    anchor: str
+
+
+class Episode(TypedDict):
+    """A member of a group. `reward` is a number exactly when `outcome` is ok or ok_truncated."""
+
+    id: str
+    index: int
+    attempt: int
+    outcome: Outcome
+    reason: str | None
+    reward: float | None
+    rewards: dict[str, float | None] | None
+    advantage: float | None
+    turns: list[Turn]
+    grade: dict[str, Any] | None
+    samples: list[Sample]
+
+
+class Lease(TypedDict):
+    """Acknowledge the group before `expires_in_s` seconds are over, or it is delivered again."""
+
+    id: str
+    expires_in_s: float
+    delivery: int
+
+
+class GroupPolicy(TypedDict):
+    """Who played: the model, and the oldest and newest version among the sampled tokens."""
+
+    model: str | None
+    version_min: int | None
+    version_max: int | None
+
+
+class GroupStats(TypedDict):
+    """Over the scored episodes; `std` is the population's. None where none is scored."""
+
+    n: int
+    scored: int
+    mean: float | None
+    std: float | None
+    distinct: int
+
+
+class GroupCost(TypedDict):
+    """Over all attempts of the group; `seconds` are those of policy requests."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
+
+
+class Group(TypedDict):
+    """A finished group: the episodes of one task under one policy and one reward contract."""
+
+    id: str
+    lease: Lease
+    batch: str
+    task: str
+    seed: int
+    metadata: dict[str, Any]
+    verdict: str
+    level: str | None
+    contract: str
+    estimator: str
+    policy: GroupPolicy
+    stats: GroupStats
+    cost: GroupCost
+    episodes: list[Episode]
+
+
+class LeaseAnswer(TypedDict):
+    """`done`: nothing of the batch is running, ready or leased any more."""
+
+    groups: list[Group]
+    done: bool
+
+
+class BatchAccepted(TypedDict):
+    """What was admitted."""
+
+    id: str
+    groups: int
+    episodes: int
+
+
+class PolicyState(TypedDict):
+    """What the server knows of a backend."""
+
+    backend: str
+    version: int | None
+    paused: bool

@@ -1,0 +1,67 @@
+"""The server under test: its address, the simulator behind it, and a batch in which much goes wrong."""
+
+import json
+import os
+import sys
+import unittest
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+# The trainers' own libraries need a GPU: stubs with their fields and rules stand for them.
+sys.path.insert(0, str(FOLDER / "stubs"))
+
+GROUP_SIZE = 16
+
+
+def set_faults(*faults: dict[str, Any]) -> None:
+    """Tells the policy simulator what goes wrong from now on; without arguments nothing."""
+    body = json.dumps({"faults": faults}).encode()
+    urllib.request.urlopen(f"{os.environ['SIMULATOR_URL']}/simulator/faults", body).close()
+
+
+# Some second turns come without log-probabilities and fail; some first turns are sampled in other
+# ids than the template writes, and cut the chain. The simulated policy runs on in some first turns,
+# up to the token limit.
+TROUBLE = (
+    {"kind": "nologprobs", "rate": 0.3, "turns": [2]},
+    {"kind": "spelled", "rate": 0.4, "turns": [1]},
+)
+
+# Cuts happen where the backend renders: over vLLM in mode chat. It tells no versions: version 3 is
+# what the trainer says.
+TROUBLED: dict[str, Any] = {
+    "policy": {"mode": "chat", "version": 3, "sampling": {"seed": 1, "max_tokens": 200}},
+    "groups": {"on_short": "close"},
+    "reward": {"reads": ["score"]},
+}
+
+# Over SGLang the versions come with the tokens: the simulator's is 7.
+VERSIONED: dict[str, Any] = {
+    **TROUBLED,
+    "policy": {"backend": "sglang", "mode": "tokens", "sampling": {"seed": 1, "max_tokens": 200}},
+}
+
+
+def sums(*numbers: int) -> list[dict[str, Any]]:
+    return [{"task": f"arithmetic/sum-{number}"} for number in numbers]
+
+
+def is_cut(episode: Any) -> bool:
+    return len(episode["samples"]) > 1
+
+
+class HouseTest(unittest.TestCase):
+    """A test against the running server, which forgets its faults afterwards."""
+
+    def tearDown(self) -> None:
+        set_faults()
+
+    def assert_troubled(self, group: Any) -> None:
+        """The group has what the test is about: a failed, a truncated and a cut member, and more."""
+        outcomes = [episode["outcome"] for episode in group["episodes"]]
+        self.assertIn("contract_violation", outcomes)
+        self.assertIn("ok_truncated", outcomes)
+        self.assertIn("ok", outcomes)
+        self.assertTrue(any(is_cut(one) for one in group["episodes"]))

@@ -1,0 +1,137 @@
+// A user's environment may be wrong in any of its parts: it is told where, and no batch hangs on it.
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { JsonObject } from '../protocol/json.ts'
+import { arithmeticRequest, type House, openHouse } from './testkit/house.testkit.ts'
+
+/** A module like the one of the guide, with one part replaced by JavaScript text. */
+function moduleWith(part: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'paddock-user-')), 'user.mjs')
+  writeFileSync(
+    file,
+    `const base = {
+  contract: { name: 'user', version: 1, fields: { score: { type: 'number', min: 0, max: 1 } }, scalar: 'score', components: [] },
+  problems: () => [],
+  describe: (task) => ({ title: task.id, limits: {} }),
+  reset: (task) => ({ request: task.spec.request }),
+  open: (state) => [{ role: 'user', content: state.request }],
+  tools: () => [],
+  step: (state) => ({ state, observation: { content: 'none', is_error: true }, audit: {} }),
+  hear: (state) => state,
+  reply: (state) => ({ state, end: 'final' }),
+  grade: () => ({ status: 'scored', rewards: { score: 1 }, evidence: {} }),
+  anchor: () => 'here',
+}
+export default { ...base, ${part} }
+`,
+  )
+  return file
+}
+
+const withModule = (part: string): Promise<House> =>
+  openHouse({ tokens: false, settings: { environments: { user: moduleWith(part) } } })
+
+const batch = (some: JsonObject = {}): JsonObject => ({
+  tasks: [{ spec: { request: arithmeticRequest(0) }, environment: 'user' }],
+  group_size: 2,
+  mode: 'eval',
+  policy: { sampling: { max_tokens: 256 } },
+  groups: { attempts: 1 },
+  ...some,
+})
+
+describe('a contract is checked when the server starts', () => {
+  test.each([
+    ["contract: { name: 'user', version: 1, fields: {}, scalar: 'score' }", /contract.*field/],
+    ["contract: { ...base.contract, scalar: 'fund' }", /contract.*fund/],
+    ['contract: { ...base.contract, version: undefined }', /contract\.version/],
+    ["contract: { ...base.contract, scalr: 'x' }", /scalr/],
+    ['contract: undefined', /contract/],
+    ['grade: undefined', /grade is missing/],
+  ])(
+    '%s is refused with its path',
+    async (part, words) => {
+      await expect(withModule(part)).rejects.toThrow(words)
+    },
+    30_000,
+  )
+})
+
+describe('what a module leaves to its defaults works', () => {
+  test.each([
+    "contract: { name: 'user', version: 1, fields: { score: { type: 'number' } }, scalar: 'score' }",
+    'describe: (task) => ({ title: task.id })',
+  ])(
+    '%s',
+    async (part) => {
+      const house = await withModule(part)
+      try {
+        const { groups } = await house.run(batch())
+        expect(groups[0]?.episodes.map(({ outcome, reward }) => [outcome, reward])).toEqual([
+          ['ok', 1],
+          ['ok', 1],
+        ])
+      } finally {
+        await house.close()
+      }
+    },
+    30_000,
+  )
+})
+
+describe('a module that fails', () => {
+  test.each([
+    ["describe: () => { throw new Error('no') }", 'user.describe threw: no'],
+    ['describe: () => 7', 'user.describe must return {title, limits}'],
+    ["problems: () => { throw new Error('no') }", 'user.problems threw: no'],
+    ['problems: () => 7', 'user.problems must return a list'],
+  ])(
+    '%s is told at submit',
+    async (part, words) => {
+      const house = await withModule(part)
+      try {
+        await expect(house.api.submit(batch())).rejects.toThrow(words)
+      } finally {
+        await house.close()
+      }
+    },
+    30_000,
+  )
+
+  test.each([
+    ['reset: (task) => ({ request: task.spec.request, f: () => 1 })', 'infra_env', 'plain data'],
+    ['reset: async () => ({})', 'infra_env', 'user.reset must return at once'],
+    ['open: () => 7', 'infra_env', 'user.open must return a list of messages'],
+    ['anchor: () => null', 'infra_env', 'user.anchor must return a non-empty string'],
+    ['reply: () => ({})', 'infra_env', 'user.reply must return'],
+    ['grade: () => null', 'verifier_error', 'user.grade must return'],
+    [
+      "grade: () => ({ status: 'scored', rewards: { score: NaN }, evidence: {} })",
+      'contract_violation',
+      'score',
+    ],
+    [
+      "grade: () => ({ status: 'unavailable', reason: 'the judge slept', evidence: {} })",
+      'verifier_error',
+      'the judge slept',
+    ],
+  ])(
+    '%s costs its episode: %s',
+    async (part, outcome, words) => {
+      const house = await withModule(part)
+      try {
+        const { groups, progress } = await house.run(batch())
+        for (const episode of groups[0]?.episodes ?? []) {
+          expect([episode.outcome, episode.reward]).toEqual([outcome, null])
+          expect(episode.reason).toContain(words)
+        }
+        expect(progress).toMatchObject({ done: true, episodes: { finished: 2, in_flight: 0 } })
+      } finally {
+        await house.close()
+      }
+    },
+    30_000,
+  )
+})
