@@ -39,6 +39,16 @@ async function configOf(file: string | undefined, flags: ConfigFlags) {
   return loadConfig({ file: file ?? flags.config, env: process.env, flags: settings })
 }
 
+interface TaskFlags {
+  config?: string
+  environment: string
+}
+
+async function taskOf(name: string, { config, environment }: TaskFlags) {
+  const { namedTask } = await import('./commands/named-task.ts')
+  return namedTask(name, environment, await configOf(config, {}))
+}
+
 function withConfigFlags(command: Command): Command {
   return command
     .argument('[file]', 'settings; default: paddock.yaml of the working folder')
@@ -118,13 +128,69 @@ program
   })
 
 program
+  .command('validate')
+  .description(
+    'Put tasks through the gate: JSON Lines {task, ok, problems} out, exit code 1 if one fails.',
+  )
+  .argument('<path...>', 'a task file, or the folder of a pack')
+  .option('-c, --config <file>', 'settings, for their environments; default: paddock.yaml')
+  .option('--environment <name>', 'whose tasks single files are', 'office')
+  .addHelpText('after', example('paddock validate tasks/one.json packs/mine'))
+  .action(async (paths: string[], flags: { config?: string; environment: string }) => {
+    const { environments } = await configOf(flags.config, {})
+    const { validate } = await import('./commands/validate.ts')
+    process.exitCode = await validate(paths, { environments, environment: flags.environment })
+  })
+
+program
+  .command('replay')
+  .description(
+    'Play a transcript through a task: one JSON object with grade, evidence and audit out.',
+  )
+  .argument('<task>', 'a task file, or the id of a task in the packs')
+  .requiredOption('--transcript <name|file>', 'a transcript of the task, or a JSON file {steps}')
+  .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
+  .option('--environment <name>', 'whose task a file is', 'office')
+  .option('--seed <number>', "default: the task's own", numberUpTo(Number.MAX_SAFE_INTEGER))
+  .addHelpText('after', example('paddock replay dev-04-interview-slot --transcript correct'))
+  .action(async (name: string, flags: TaskFlags & { transcript: string; seed?: number }) => {
+    const { replay } = await import('./commands/replay.ts')
+    process.exitCode = await replay(await taskOf(name, flags), flags)
+  })
+
+program
+  .command('play')
+  .description('Play a task yourself, in the place of the policy, and see how it is graded.')
+  .argument('<task>', 'a task file, or the id of a task in the packs')
+  .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
+  .option('--environment <name>', 'whose task a file is', 'office')
+  .addHelpText('after', example('paddock play dev-04-interview-slot'))
+  .action(async (name: string, flags: TaskFlags) => {
+    const { playTask } = await import('./commands/play.ts')
+    await playTask(await taskOf(name, flags))
+  })
+
+program
+  .command('new')
+  .description('Start something new from a scaffold.')
+  .command('task')
+  .description('Write a task of the office that passes the gate, to be changed into another.')
+  .argument('<id>', 'a to z, 0 to 9 and hyphens')
+  .option('--dir <folder>', 'where to write <id>.json', '.')
+  .addHelpText('after', example('paddock new task refund-duplicates --dir packs/mine/tasks'))
+  .action(async (id: string, flags: { dir: string }) => {
+    const { newTask } = await import('./commands/new-task.ts')
+    await newTask(id, flags.dir)
+  })
+
+program
   .command('simulate')
   .description('Run the policy simulator on the transcripts of the configured packs.')
   .option('-c, --config <file>', 'settings; default: paddock.yaml of the working folder')
   .option('--simulator-help', 'list the flags of the simulator, which takes every other flag')
   .allowUnknownOption()
   .allowExcessArguments()
-  .addHelpText('after', example('paddock simulate --port 8000 --fault status_500=0.1'))
+  .addHelpText('after', example('paddock simulate --port 8000 --fault 500=0.1'))
   .action(async (flags: { config?: string; simulatorHelp?: boolean }, command: Command) => {
     const { simulate, simulatorHelp } = await import('./commands/simulate.ts')
     if (flags.simulatorHelp) return simulatorHelp()
@@ -151,13 +217,20 @@ program
 program
   .command('bench')
   .description('Measure turns and episodes a second against a simulator without latency.')
-  .allowUnknownOption()
-  .allowExcessArguments()
-  .addHelpText('after', example('paddock bench'))
-  .action(async (_flags: object, command: Command) => {
-    const { bench } = await import('./commands/bench.ts')
-    await bench(command.args)
-  })
+  .option('--seconds <number>', 'length of each measurement (8)', numberUpTo(3600))
+  .option('--rounds <number>', 'how often server and bare loop take turns (3)', numberUpTo(1000))
+  .option('--concurrency <number>', 'requests in flight in the bare loop (64)', numberUpTo(1024))
+  .option('--json', 'one JSON object a pack instead of a table')
+  .addHelpText('after', example('paddock bench --seconds 4 --rounds 2'))
+  .action(
+    async (flags: { seconds?: number; rounds?: number; concurrency?: number; json?: true }) => {
+      const { bench } = await import('./commands/bench.ts')
+      const given = Object.entries(flags).flatMap(([name, value]) =>
+        value === true ? [`--${name}`] : [`--${name}`, String(value)],
+      )
+      await bench(given)
+    },
+  )
 
 try {
   await program.parseAsync()

@@ -1,6 +1,7 @@
 // The arithmetic environment: one calculator tool and an exact answer, small enough to read beside the office.
 import { z } from 'zod'
 import type { RewardContract } from '../../protocol/contract.ts'
+import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
 import type { Environment, TaskProblem } from '../environment.ts'
 import { evaluate, formatRational } from './expression.ts'
@@ -30,6 +31,22 @@ interface State {
   seen: string[]
   final: string | null
 }
+
+const TOOLS: ToolDefinition[] = [
+  {
+    type: 'function',
+    function: {
+      name: 'calculator',
+      description: 'Computes an expression of whole numbers, + - * / and parentheses, exactly.',
+      parameters: {
+        type: 'object',
+        properties: { expression: { type: 'string', description: 'For example 12 * (7 + 3)' } },
+        required: ['expression'],
+        additionalProperties: false,
+      },
+    },
+  },
+]
 
 export const arithmetic: Environment<State> = {
   contract,
@@ -66,23 +83,7 @@ export const arithmetic: Environment<State> = {
     ]
   },
 
-  tools() {
-    return [
-      {
-        type: 'function',
-        function: {
-          name: 'calculator',
-          description: 'Computes an expression of whole numbers, + - * / and parentheses, exactly.',
-          parameters: {
-            type: 'object',
-            properties: { expression: { type: 'string', description: 'For example 12 * (7 + 3)' } },
-            required: ['expression'],
-            additionalProperties: false,
-          },
-        },
-      },
-    ]
-  },
+  tools: () => TOOLS,
 
   step(state, call) {
     const answered = answerCall(call.name, call.arguments)

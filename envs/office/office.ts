@@ -3,7 +3,7 @@ import type { RewardContract } from '../../protocol/contract.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { Environment } from '../environment.ts'
 import { toolsOf } from './catalogue/registry.ts'
-import { problemsOf } from './gate/problems.ts'
+import { gate } from './gate/gate.ts'
 import { gradeEpisode } from './grading/grade.ts'
 import { anchorOf } from './kernel/anchor.ts'
 import { runCall } from './kernel/call.ts'
@@ -28,7 +28,7 @@ const contract: RewardContract = {
 /** `reset` takes a spec in which `problems` finds none; of another it makes no promise. */
 export const office: Environment<OfficeState> = {
   contract,
-  problems: problemsOf,
+  problems: (spec) => gate(spec, { mutations: false }),
   describe: ({ spec }) => {
     const { title, family, difficulty, language, services, limits } = asSpec(spec)
     const { max_turns, max_calls } = limits

@@ -6,8 +6,9 @@ import { parse } from 'yaml'
 import { z } from 'zod'
 import { PaddockError } from '../../protocol/errors.ts'
 import { idSchema } from '../../protocol/ids.ts'
-import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import type { Config } from '../config.ts'
+import { contentHash } from './content-hash.ts'
+import { readTaskFile, type TaskFile, unreadable } from './task-file.ts'
 
 const packSchema = z
   .strictObject({
@@ -27,9 +28,11 @@ const packSchema = z
 export interface Pack {
   name: string
   environment: string
-  /** Specs read from files; empty where the environment generates them. */
-  specs: JsonObject[]
+  /** Its task files by name, those that cannot be read among them; empty where the environment generates the tasks. */
+  files: TaskFile[]
   generated: { count: number; seed: number } | null
+  /** SHA-256 over names and bytes of all its files. */
+  hash: string
 }
 
 /** The packs that come with Paddock. */
@@ -43,63 +46,72 @@ export function readPacks(config: Pick<Config, 'packs' | 'shipped_packs'>): Prom
   return Promise.all(folders.map(readPack))
 }
 
-/** Reads one pack; every failure is an `invalid_config` that names the file. */
-async function readPack(folder: string): Promise<Pack> {
+/**
+ * Reads one pack. What is wrong with the pack itself is thrown as `invalid_config` that names the file; a task file that
+ * cannot be read, or that a link places outside the pack, is a problem of that task.
+ */
+export async function readPack(folder: string): Promise<Pack> {
   const root = await realpath(folder).catch(() => {
-    throw new PaddockError(
-      'invalid_config',
-      `packs: expected a folder with pack.yaml, got ${folder}`,
-    )
+    throw invalid(`packs: expected a folder with pack.yaml, got ${folder}`)
   })
-  const file = join(root, 'pack.yaml')
-  const checked = packSchema.safeParse(parse(await readText(file)))
-  if (!checked.success) {
-    const [issue] = checked.error.issues
-    throw new PaddockError(
-      'invalid_config',
-      `${file}: ${issue?.path.join('.') || 'pack'}: ${issue?.message}`,
-    )
-  }
-  const { name, environment, tasks, generated } = checked.data
-  const specs = tasks === undefined ? [] : await readSpecs(root, tasks)
-  return { name, environment, specs, generated: generated ?? null }
+  const { name, environment, tasks, generated } = await readManifest(root)
+  const files = tasks === undefined ? [] : await readTasks(root, tasks)
+  const hash = await contentHash(root)
+  return { name, environment, files, generated: generated ?? null, hash }
 }
 
-async function readSpecs(root: string, tasks: string): Promise<JsonObject[]> {
+async function readManifest(root: string): Promise<z.output<typeof packSchema>> {
+  const file = await inside(root, 'pack.yaml')
+  if (file === null) throw invalid(`${root}: pack.yaml leads out of the pack`)
+  const checked = packSchema.safeParse(parseYaml(file, await readText(file)))
+  if (checked.success) return checked.data
+  const [issue] = checked.error.issues
+  throw invalid(`${file}: ${issue?.path.join('.') || 'pack'}: ${issue?.message}`)
+}
+
+async function readTasks(root: string, tasks: string): Promise<TaskFile[]> {
   const folder = await inside(root, tasks)
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
+  if (folder === null)
+    throw invalid(`${root}: tasks: expected a folder inside the pack, and ${tasks} leads out of it`)
+  const names = await readdir(folder).catch((cause: Error) => {
+    throw invalid(`${root}: tasks: ${folder} cannot be read: ${cause.message}`, cause)
+  })
   return Promise.all(
-    names.map(async (name) => {
-      const file = await inside(root, join(tasks, name))
-      const spec: unknown = parseJson(file, await readText(file))
-      if (!isPlainObject(spec))
-        throw new PaddockError('invalid_config', `${file}: expected a JSON object`)
-      return spec as JsonObject
-    }),
+    names
+      .filter((name) => name.endsWith('.json'))
+      .sort()
+      .map(async (name) => {
+        const file = join(tasks, name)
+        const path = await inside(root, file)
+        return path === null
+          ? unreadable(file, 'a file inside the pack', 'a link that leads out of it')
+          : readTaskFile(path, file)
+      }),
   )
 }
 
-/** The real path of a part of the pack; links and `..` may not lead out of it. */
-async function inside(root: string, part: string): Promise<string> {
-  const path = isAbsolute(part)
-    ? part
-    : await realpath(join(root, part)).catch(() => join(root, part))
+/** The real path of a part of the pack; null for an absolute one, and where links or `..` lead out of it. */
+async function inside(root: string, part: string): Promise<string | null> {
+  if (isAbsolute(part)) return null
+  const named = join(root, part)
+  const path = await realpath(named).catch(() => named)
   const way = relative(root, path)
-  if (way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way))
-    throw new PaddockError('invalid_config', `${root}: ${part} leads out of the pack`)
-  return path
+  return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way) ? null : path
 }
 
 async function readText(file: string): Promise<string> {
   return readFile(file, 'utf8').catch((cause: Error) => {
-    throw new PaddockError('invalid_config', `${file} cannot be read: ${cause.message}`, { cause })
+    throw invalid(`${file} cannot be read: ${cause.message}`, cause)
   })
 }
 
-function parseJson(file: string, text: string): unknown {
+function parseYaml(file: string, text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parse(text)
   } catch (cause) {
-    throw new PaddockError('invalid_config', `${file}: ${(cause as Error).message}`, { cause })
+    throw invalid(`${file}: ${(cause as Error).message}`, cause)
   }
 }
+
+const invalid = (message: string, cause?: unknown): PaddockError =>
+  new PaddockError('invalid_config', message, cause === undefined ? {} : { cause })

@@ -1,6 +1,6 @@
 // The tasks that can be asked for by id: those of the packs, checked once by their environment.
 
-import type { Task, TaskDescription } from '../../envs/environment.ts'
+import type { Task, TaskDescription, TaskProblem } from '../../envs/environment.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { ID_PATTERN } from '../../protocol/ids.ts'
@@ -29,17 +29,29 @@ export interface TaskCatalogue {
   specs(): { task: Task }[]
 }
 
+/** Playing the reference path of a task and its probes takes some 10 ms. */
+const TASKS_PER_INSPECTION = 8
+/** Inline specs that have passed; each batch of a run mostly brings the same ones. */
+const MAX_PASSED_SPECS = 10_000
+
 /** Generates, checks and indexes the tasks of all packs in the pool's threads. */
 export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<TaskCatalogue> {
   const contracts = await pool.run('environments', null)
   const known = new Map<string, KnownTask>()
   const refused: TaskCatalogue['refused'] = []
+  /** Descriptions of inline specs by the hash of what was checked. */
+  const passed = new Map<string, TaskDescription>()
   for (const pack of packs) {
     const contract = contractOf(contracts, pack.environment, `pack ${pack.name}`)
-    const { environment, generated } = pack
-    const specs = generated ? await pool.run('generate', { environment, ...generated }) : pack.specs
-    const tasks = specs.map((spec) => ({ environment, id: `${pack.name}/${specId(spec)}`, spec }))
-    const checked = await pool.run('inspect', tasks)
+    for (const file of pack.files)
+      if ('problem' in file)
+        refused.push({ id: `${pack.name}/${file.file}`, problem: file.problem.message })
+    const tasks = (await specsOf(pack, pool)).map((spec) => ({
+      environment: pack.environment,
+      id: `${pack.name}/${specId(spec)}`,
+      spec,
+    }))
+    const checked = await inspectAll(tasks, pool)
     for (const [index, task] of tasks.entries()) {
       const { problems = [], description = null } = checked[index] ?? {}
       if (description && !known.has(task.id)) known.set(task.id, { task, description, contract })
@@ -74,20 +86,42 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
     async inline(environment, spec, path) {
       const contract = contractOf(contracts, environment, path)
       const id = `inline/${specId(spec)}`
+      const hash = digest([environment, spec], 64)
+      const before = passed.get(hash)
+      if (before) return { task: { id, environment, spec }, description: before, contract }
       const [checked] = await pool.run('inspect', [{ environment, id, spec }])
       const [problem] = checked?.problems ?? []
       if (problem)
-        throw new PaddockError('invalid_task', `${problem.rule}: ${problem.message}`, {
+        throw new PaddockError('invalid_task', sentenceOf(problem), {
           path: [path, problem.path].filter(Boolean).join('.'),
         })
       if (!checked?.description)
         throw new PaddockError('invalid_task', 'the spec has no description', { path })
+      if (passed.size >= MAX_PASSED_SPECS) passed.clear()
+      passed.set(hash, checked.description)
       return { task: { id, environment, spec }, description: checked.description, contract }
     },
     refused,
     specs: () => [...known.values()],
   }
 }
+
+async function specsOf({ environment, generated, files }: Pack, pool: Pool): Promise<JsonObject[]> {
+  if (generated) return pool.run('generate', { environment, ...generated })
+  return files.flatMap((file) => ('spec' in file ? [file.spec] : []))
+}
+
+/** Checks tasks on all threads at once, a few to a job: a job has the time limit of a turn. */
+async function inspectAll(tasks: readonly Task[], pool: Pool) {
+  const jobs: Task[][] = []
+  for (let at = 0; at < tasks.length; at += TASKS_PER_INSPECTION)
+    jobs.push(tasks.slice(at, at + TASKS_PER_INSPECTION))
+  return (await Promise.all(jobs.map((job) => pool.run('inspect', job)))).flat()
+}
+
+/** Names the rule, which users' environments may leave out of their sentence. */
+const sentenceOf = ({ rule, message }: TaskProblem): string =>
+  message.startsWith(rule) ? message : `${rule}: ${message}`
 
 /** The spec's own id where it is one, else a digest of the spec. */
 function specId(spec: JsonObject): string {

@@ -2,16 +2,21 @@
 import type { TaskProblem } from '../../environment.ts'
 import { shown } from '../kernel/values.ts'
 
-/** `found` is shown as JSON unless it is text already made to be read. */
-export function problem(rule: string, path: string, expected: string, found: string): TaskProblem {
-  return {
-    rule,
-    path,
-    expected,
-    found,
-    message: `${rule} ${path || 'spec'}: expected ${expected}, found ${found}`,
-  }
+/** `found` is shown as JSON unless it is text already made to be read; `change` says how it could be mended. */
+export function problem(
+  rule: string,
+  path: string,
+  expected: string,
+  found: string,
+  change?: string,
+): TaskProblem {
+  const what = `${rule} ${path || 'spec'}: expected ${expected}, found ${found}`
+  return { rule, path, expected, found, message: change ? `${what}; ${change}` : what }
 }
+
+/** V01 first; within a rule as they were found. */
+export const inOrderOfRules = (problems: readonly TaskProblem[]): TaskProblem[] =>
+  problems.toSorted((a, b) => (a.rule < b.rule ? -1 : a.rule > b.rule ? 1 : 0))
 
 /** Values that occur more than once, with the place of each repetition. */
 export function repeated(values: readonly string[]): { value: string; index: number }[] {

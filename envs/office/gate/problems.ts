@@ -10,6 +10,7 @@ import {
   weightProblems,
 } from './grading-problems.ts'
 import { leakProblems } from './leaks.ts'
+import { inOrderOfRules } from './problem.ts'
 import { seedProblems } from './seeds.ts'
 
 /**
@@ -20,12 +21,12 @@ export function problemsOf(spec: JsonObject): TaskProblem[] {
   const misshapen = formProblems(spec)
   if (misshapen.length > 0) return misshapen
   const task = spec as unknown as TaskSpec
-  return [
+  return inOrderOfRules([
     ...seedProblems(task),
     ...pathProblems(task),
     ...weightProblems(task),
     ...forbiddenProblems(task),
     ...leakProblems(task),
     ...nameProblems(task),
-  ].sort((a, b) => (a.rule < b.rule ? -1 : a.rule > b.rule ? 1 : 0))
+  ])
 }

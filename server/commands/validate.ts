@@ -1,0 +1,127 @@
+// `paddock validate`: the whole gate over task files and packs, one JSON line a task.
+import { stat } from 'node:fs/promises'
+import { SingleBar } from 'cli-progress'
+import type { Environment, TaskProblem } from '../../envs/environment.ts'
+import { gate } from '../../envs/office/gate/gate.ts'
+import { PaddockError } from '../../protocol/errors.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import { readPack } from '../runtime/packs.ts'
+import { readTaskFile, type TaskFile, unreadable } from '../runtime/task-file.ts'
+import { generateSpecs, loadEnvironments } from './environments.ts'
+import type { Streams } from './streams.ts'
+
+/** One line of the answer. `task` is the spec's own id; the path where the spec has none. */
+interface Verdict {
+  task: string
+  ok: boolean
+  problems: TaskProblem[]
+}
+
+/** What is to be validated, read but not yet judged. */
+interface Candidate {
+  environment: string
+  file: TaskFile
+  /** Another file of the same pack with the same id. */
+  twin?: string
+}
+
+export interface ValidateOptions {
+  /** User environments by name, as in paddock.yaml. */
+  environments: Record<string, string>
+  /** The environment of files that are given by themselves. */
+  environment: string
+}
+
+/** Writes the lines, and to standard error the packs' hashes and a summary. Gives the exit code: 1 if a task is not ok. */
+export async function validate(
+  paths: readonly string[],
+  { environments, environment }: ValidateOptions,
+  streams: Streams = process,
+): Promise<number> {
+  const known = await loadEnvironments(environments)
+  const candidates: Candidate[] = []
+  for (const path of paths) {
+    const found = await candidatesOf(path, environment, known)
+    if (found.about) streams.stderr.write(`${found.about}\n`)
+    candidates.push(...found.candidates)
+  }
+  const bar = progressBar(candidates.length, streams)
+  let failed = 0
+  for (const candidate of candidates) {
+    const verdict = judge(candidate, known)
+    if (!verdict.ok) failed++
+    streams.stdout.write(`${JSON.stringify(verdict)}\n`)
+    bar.increment()
+  }
+  bar.stop()
+  const tasks = `${candidates.length} ${candidates.length === 1 ? 'task' : 'tasks'}`
+  streams.stderr.write(`${tasks}, ${candidates.length - failed} ok, ${failed} not ok\n`)
+  return failed > 0 ? 1 : 0
+}
+
+type Environments = ReadonlyMap<string, Environment>
+
+/** The tasks behind a path: of a pack all of them, else one. A path that leads nowhere is a task that cannot be read. */
+async function candidatesOf(
+  path: string,
+  environment: string,
+  known: Environments,
+): Promise<{ candidates: Candidate[]; about?: string }> {
+  const isFolder = await stat(path).then(
+    (facts) => facts.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) return { candidates: [{ environment, file: await readTaskFile(path, path) }] }
+  try {
+    const pack = await readPack(path)
+    const files = pack.generated
+      ? generateSpecs(pack, known).map((spec): TaskFile => ({ file: path, spec }))
+      : pack.files
+    const firstOf = new Map<string, TaskFile>()
+    const candidates = files.map((file) => {
+      const twin = firstOf.get(nameOf(file))
+      if (!twin) firstOf.set(nameOf(file), file)
+      return { environment: pack.environment, file, ...(twin && { twin: twin.file }) }
+    })
+    return { candidates, about: `pack ${pack.name} (${path}): content sha256 ${pack.hash}` }
+  } catch (error) {
+    if (!(error instanceof PaddockError)) throw error
+    return { candidates: [{ environment, file: unreadable(path, 'a pack', error.message) }] }
+  }
+}
+
+function judge({ environment, file, twin }: Candidate, known: Environments): Verdict {
+  if ('problem' in file) return { task: file.file, ok: false, problems: [file.problem] }
+  const problems = problemsOf(environment, file.spec, known)
+  if (twin !== undefined) problems.push(repeatedId(file.spec.id, twin))
+  return { task: nameOf(file), ok: problems.length === 0, problems }
+}
+
+function nameOf(file: TaskFile): string {
+  const id = 'spec' in file ? file.spec.id : null
+  return typeof id === 'string' && id !== '' ? id : file.file
+}
+
+function problemsOf(name: string, spec: JsonObject, known: Environments): TaskProblem[] {
+  if (name === 'office') return gate(spec, { mutations: true })
+  const environment = known.get(name)
+  if (environment) return environment.problems(spec)
+  const names = [...known.keys()].join(', ')
+  const message = `V01 spec: expected an environment of (${names}), found ${name}; name its module under environments in paddock.yaml`
+  return [{ rule: 'V01', path: '', expected: names, found: name, message }]
+}
+
+function repeatedId(id: unknown, twin: string): TaskProblem {
+  const expected = 'an id that no other task of the pack has'
+  const found = `${JSON.stringify(id)}, which is that of ${twin} too`
+  const message = `V01 id: expected ${expected}, found ${found}; rename one of the two`
+  return { rule: 'V01', path: 'id', expected, found, message }
+}
+
+/** A bar on a terminal; nothing in a pipe, where the lines themselves show how far it is. */
+function progressBar(total: number, { stderr }: Streams): { increment(): void; stop(): void } {
+  if (!stderr.isTTY) return { increment: () => {}, stop: () => {} }
+  const bar = new SingleBar({ format: 'Tasks {bar} {value}/{total}', stream: stderr })
+  bar.start(total, 0)
+  return bar
+}
