@@ -2,10 +2,14 @@
 import { z } from 'zod'
 import { rewardContractSchema } from './contract.ts'
 import { idSchema, taskIdSchema } from './ids.ts'
+import { isPlainObject, type JsonObject } from './json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
 import { THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
 
-const jsonObjectSchema = z.record(z.string(), z.json())
+/** Any JSON object: what was read as JSON needs no second look, which for a large spec takes seconds. */
+const jsonObjectSchema = z
+  .custom<JsonObject>(isPlainObject, 'expected an object')
+  .meta({ type: 'object' })
 
 const taskRequestSchema = z
   .strictObject({
@@ -102,6 +106,8 @@ export interface BatchProgress {
   id: string
   mode: Mode
   state: 'running' | 'finished' | 'cancelled'
+  /** `held`: no new group starts since too many finished ones wait to be leased; `paused`: its backend is. */
+  admission: 'open' | 'held' | 'paused'
   group_size: number
   episodes: {
     total: number

@@ -105,6 +105,11 @@ export interface Estimator<Settings = unknown> {
   /** Parses and completes settings; unknown keys are refused. */
   settings: ZodType<Settings>
   /**
+   * Whether a group's numbers depend on the other groups of the call, so that a batch must be whole before the first
+   * of them can be known. Default: never.
+   */
+  seesBatch?(settings: Settings): boolean
+  /**
    * All groups of one call are seen together (GDPO whitens over them). Order of groups and members is kept.
    * Throws PaddockError `invalid_request` for scores that contradict themselves or a setting that says `error`.
    */

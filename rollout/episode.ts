@@ -75,6 +75,7 @@ interface Partial {
 
 /** Everything of an episode between two turns. Plain data: structured clone and v8.serialize keep it. */
 export interface EpisodeState {
+  /** Once the environment is reset, its task's spec is left out. */
   plan: EpisodePlan
   env: unknown
   messages: Message[]

@@ -36,8 +36,18 @@ const CHECKS: { [K in keyof Environment]?: (result: unknown) => string | null } 
 
 const GUARDED = ['reset', 'open', 'tools', 'step', 'hear', 'reply', 'grade', 'anchor'] as const
 
+/** Guards by what they guard: one is asked for several times a turn. */
+const guards = new WeakMap<Environment, Map<string, Environment>>()
+
 /** The same environment; every fault of it is a PaddockError `environment_fault` that names the function. */
 export function guardedEnvironment(name: string, environment: Environment): Environment {
+  const known = guards.get(environment) ?? new Map<string, Environment>()
+  const guarded = known.get(name) ?? guard(name, environment)
+  guards.set(environment, known.set(name, guarded))
+  return guarded
+}
+
+function guard(name: string, environment: Environment): Environment {
   const guarded: Environment = { ...environment }
   for (const method of GUARDED) {
     const original = environment[method] as (...args: unknown[]) => unknown

@@ -31,7 +31,7 @@ export interface Ledger {
   /** Lets go of a batch of which nothing is ready or leased any more. */
   forget(id: string): void
   turn(episode: string, attempt: number, reply: Uint8Array): Promise<void>
-  seal(episode: string, sealed: SealedEpisode): Promise<void>
+  seal(place: { batch: string; group: string; episode: string }, sealed: SealedEpisode): Promise<void>
   episode(id: string): Promise<SealedEpisode | null>
   /** Takes a finished group: to be leased (`ready`), or gone at once (`dropped`). */
   settle(group: GroupRecord, as: 'ready' | 'dropped'): Promise<void>
@@ -46,8 +46,10 @@ export interface Ledger {
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   /** How many groups of a batch stand where. Counts over all deliveries equal the groups that were settled. */
   deliveries(batch: string): Record<Delivery, number>
-  /** Groups of all batches that wait for a trainer or are out on a lease, and the bytes of what has not left yet. */
-  standing(): { ready: number; leased: number; bytes: number }
+  /** Groups of all batches that wait for a trainer or are out on a lease. */
+  standing(): { ready: number; leased: number }
+  /** Bytes of a batch's episodes whose group has not left yet. */
+  heldBytes(batch: string): number
   /** Calls back when a group of the batch becomes ready or leaves the store; returns the unsubscriber. */
   watch(batch: string, listener: () => void): () => void
   close(): Promise<void>

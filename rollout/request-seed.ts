@@ -1,5 +1,5 @@
 // The seed of one policy request: a function of where the request stands, so that a reply depends on no order.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { EpisodePlan } from './episode.ts'
 
 /**
@@ -8,5 +8,5 @@ import type { EpisodePlan } from './episode.ts'
  */
 export function requestSeed(plan: EpisodePlan, turn: number): number {
   const place = [plan.policy.seedBase, plan.groupIndex, plan.index, turn, plan.attempt]
-  return createHash('sha256').update(JSON.stringify(place)).digest().readUInt32LE(0) >>> 1
+  return hash('sha256', JSON.stringify(place), 'buffer').readUInt32LE(0) >>> 1
 }

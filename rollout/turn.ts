@@ -43,7 +43,8 @@ export function begin(plan: EpisodePlan, engine: Engine): TurnResult {
   return ended(fresh, () => {
     const environment = environmentOf(plan, engine)
     const env = environment.reset(plan.task, plan.seed)
-    return ask({ ...fresh, env, messages: environment.open(env) }, engine, [])
+    const messages = environment.open(env)
+    return ask({ ...fresh, plan: withoutSpec(plan), env, messages }, engine, [])
   })
 }
 
@@ -95,6 +96,11 @@ export function emptyState(plan: EpisodePlan): EpisodeState {
     droppedTokens: 0,
     drift: {},
   }
+}
+
+/** The environment has read the spec, and what only its author needs must not cross threads with every turn. */
+function withoutSpec(plan: EpisodePlan): EpisodePlan {
+  return { ...plan, task: { ...plan.task, spec: {} } }
 }
 
 /** A fault of the environment is an outcome; anything else that is thrown is a bug of ours and goes up. */

@@ -12,12 +12,27 @@ export function parseJsonBody(bytes: Uint8Array, { anyKeys = false } = {}): unkn
     throw new PaddockError('malformed_json', 'expected a JSON value, found an empty body')
   inspect(text, !anyKeys)
   try {
-    return JSON.parse(text)
+    const value: unknown = JSON.parse(text)
+    if (!anyKeys && HUGE_EXPONENT.test(text)) refuseInfinite(value, '')
+    return value
   } catch (error) {
+    if (error instanceof PaddockError) throw error
     throw new PaddockError('malformed_json', `expected JSON: ${(error as Error).message}`, {
       cause: error,
     })
   }
+}
+
+/** Only such a text can hold a number that reads as Infinity. */
+const HUGE_EXPONENT = /\d[eE]\+?\d{3}|\d{309}/
+
+/** JSON.parse reads 1e400 as Infinity, which no reward, limit or seed may be. */
+function refuseInfinite(value: unknown, path: string): void {
+  if (typeof value === 'number' && !Number.isFinite(value))
+    throw new PaddockError('invalid_request', 'expected a number that a double can hold', { path })
+  if (typeof value !== 'object' || value === null) return
+  for (const [key, member] of Object.entries(value))
+    refuseInfinite(member, path === '' ? key : `${path}.${key}`)
 }
 
 function decode(bytes: Uint8Array): string {

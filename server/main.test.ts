@@ -34,15 +34,24 @@ describe('paddock', () => {
     expect(out).toBe('')
   })
 
-  test.each(['serve', 'config', 'parse', 'advantages', 'simulate', 'demo', 'bench'])(
-    '%s has a help with an example',
-    async (verb) => {
-      const { out, code } = await paddock([verb, '--help'])
-      expect(code).toBe(0)
-      expect(out).toContain('Example:')
-      expect(out).toContain(`paddock ${verb}`)
-    },
-  )
+  test.each([
+    'serve',
+    'config',
+    'parse',
+    'advantages',
+    'validate',
+    'replay',
+    'play',
+    'new task',
+    'simulate',
+    'demo',
+    'bench',
+  ])('%s has a help with an example', async (verb) => {
+    const { out, code } = await paddock([...verb.split(' '), '--help'])
+    expect(code).toBe(0)
+    expect(out).toContain('Example:')
+    expect(out).toContain(`paddock ${verb}`)
+  })
 
   test('the version is that of the package', async () => {
     const { out } = await paddock(['--version'])
@@ -149,6 +158,34 @@ describe('paddock advantages', () => {
     expect(answers[1].error.message).toContain('line 2: expected UTF-8')
     expect(answers[3].error.message).toContain('NaN')
     expect(code).toBe(1)
+  })
+})
+
+describe('paddock for authors of tasks', () => {
+  const TASK = fileURLToPath(
+    new URL('../envs/packs/office/tasks/dev-04-interview-slot.json', import.meta.url),
+  )
+
+  test('validate ends with 1 where one task is not ok, and with 0 where all are', async () => {
+    const good = await paddock(['validate', TASK])
+    expect(good).toMatchObject({ code: 0, err: '1 task, 1 ok, 0 not ok\n' })
+    const mixed = await paddock(['validate', TASK, 'nowhere.json'])
+    expect(mixed.code).toBe(1)
+    expect(
+      mixed.out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line).ok),
+    ).toEqual([true, false])
+  })
+
+  test('replay ends with 0 after a transcript, with 1 and a sentence where there is none', async () => {
+    const good = await paddock(['replay', 'dev-04-interview-slot', '--transcript', 'correct'])
+    expect(good).toMatchObject({ code: 0, err: '' })
+    expect(JSON.parse(good.out)).toMatchObject({ status: 'scored', score: 1 })
+    const bad = await paddock(['replay', TASK, '--transcript', 'corect'])
+    expect(bad).toMatchObject({ code: 1, out: '' })
+    expect(bad.err).toContain('nearest is correct')
   })
 })
 

@@ -2,6 +2,9 @@
 import type { z } from 'zod'
 import { nearestName } from '../reward/nearest.ts'
 
+/** Issues of one value that are put into words. */
+const MAX_ISSUES = 20
+
 export interface SchemaIssue {
   /** `tasks[0].seed`; empty for the whole value. */
   path: string
@@ -16,7 +19,12 @@ export type Checked<T> = { ok: true; value: T } | { ok: false; issues: SchemaIss
 export function checkSchema<S extends z.ZodType>(schema: S, value: unknown): Checked<z.output<S>> {
   const result = schema.safeParse(value, { reportInput: true })
   if (result.success) return { ok: true, value: result.data }
-  return { ok: false, issues: result.error.issues.flatMap((issue) => describe(schema, issue, [])) }
+  // A sentence costs a search for the nearest name: a body with a hundred thousand mistakes gets no more of them.
+  const issues = result.error.issues.slice(0, MAX_ISSUES)
+  return {
+    ok: false,
+    issues: issues.flatMap((issue) => describe(schema, issue, [])).slice(0, MAX_ISSUES),
+  }
 }
 
 /** `['tasks', 0, 'seed']` as `tasks[0].seed`. */
@@ -61,7 +69,9 @@ function describe(
 ): SchemaIssue[] {
   const keys = [...prefix, ...issue.path]
   if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => at([...keys, key], unknownKey(schema, keys, key)))
+    return issue.keys
+      .slice(0, MAX_ISSUES)
+      .map((key) => at([...keys, key], unknownKey(schema, keys, key)))
   if (issue.code === 'invalid_key')
     return [at(keys, issue.issues[0]?.message ?? 'expected another key')]
   if (issue.code === 'invalid_union') {

@@ -41,6 +41,7 @@ import { type Whitened, whiten } from './whiten.ts'
  */
 export const gdpo: Estimator<GdpoSettings> = {
   settings: gdpoSettings,
+  seesBatch: ({ batch }) => batch.level !== 'none',
   advantages(groups, settings) {
     const weights = settings.weights ?? equalWeights(groups)
     checkComponents(groups, weights, settings)

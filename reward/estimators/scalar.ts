@@ -23,6 +23,13 @@ import { type ScalarOverrides, type ScalarSettings, scalarSettings } from './sca
 import { divide, type Standardised, standardise } from './standardise.ts'
 import { whiten } from './whiten.ts'
 
+/** Scales whose figure is taken over all groups of a call. */
+const BATCH_SCALES: ReadonlySet<ScalarSettings['scale']> = new Set([
+  'batch_std',
+  'batch_whiten',
+  'batch_std_of_advantages',
+])
+
 /** An estimator of this pipeline: its name, where it departs from the common defaults, its presets and scales. */
 export function scalarEstimator(
   name: string,
@@ -31,7 +38,11 @@ export function scalarEstimator(
   scales?: readonly ScalarSettings['scale'][],
 ): Estimator<ScalarSettings> {
   const settings = scalarSettings(name, defaults, presets, scales)
-  return { settings, advantages: scalarAdvantages }
+  return {
+    settings,
+    seesBatch: ({ scale }) => BATCH_SCALES.has(scale),
+    advantages: scalarAdvantages,
+  }
 }
 
 /** One vote: the rows that cast it, their common value and their tokens together. */

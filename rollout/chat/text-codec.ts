@@ -1,6 +1,6 @@
 // Text to token ids and back on @huggingface/tokenizers: with control tokens, and without any.
 import { Tokenizer } from '@huggingface/tokenizers'
-import type { JsonObject } from '../../protocol/json.ts'
+import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 
 /** Prompts whose ids are remembered: a group's episodes begin with one prompt, and 16,000 tokens of it take 0.2 s. */
 const REMEMBERED_PROMPTS = 32
@@ -28,6 +28,10 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
   const idByContent = new Map(added.map((token) => [token.content, token.id]))
   const border = borderPattern([...idByContent.keys()])
   const remembered = new Map<string, Int32Array>()
+  /** Text of ids that were met, null where one's bytes are only a part of a character. */
+  const pieces = new Map<number, string | null>()
+  const joinsPieces =
+    isPlainObject(tokenizerJson.decoder) && tokenizerJson.decoder.type === 'ByteLevel'
 
   function encode(text: string): Int32Array {
     const known = remembered.get(text)
@@ -47,7 +51,29 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
     return Int32Array.from(model(words), (token) => model.tokens_to_ids.get(token)!)
   }
 
+  /** Bytes of whole characters decode alone as they do among others, so that text is mostly joined from known pieces. */
   function decode(ids: Int32Array | readonly number[]): string {
+    if (!joinsPieces) return decodeTogether(ids)
+    let text = ''
+    for (const id of ids) {
+      const piece = pieceOf(id)
+      if (piece === null) return decodeTogether(ids)
+      text += piece
+    }
+    return text
+  }
+
+  function pieceOf(id: number): string | null {
+    const known = pieces.get(id)
+    if (known !== undefined) return known
+    if (tokenizer.id_to_token(id) === undefined) return ''
+    const text = decodeTogether([id])
+    const piece = text.includes('\uFFFD') ? null : text
+    pieces.set(id, piece)
+    return piece
+  }
+
+  function decodeTogether(ids: Int32Array | readonly number[]): string {
     const known = Array.from(ids).filter((id) => tokenizer.id_to_token(id) !== undefined)
     if (known.length === 0) return ''
     return tokenizer.decode(known, {

@@ -74,9 +74,11 @@ function contentType(headers: Record<string, string>): string | null {
   return entry === undefined ? null : String(entry[1]).trim()
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
 function parseJson(body: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+    return JSON.parse(decoder.decode(body))
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error)
     const said = cause.slice(0, PROBLEM_CHARACTERS).toWellFormed()
@@ -114,7 +116,7 @@ export function readIds(values: readonly unknown[], field: string): Int32Array {
   const bad = values.findIndex(
     (id) => !Number.isInteger(id) || (id as number) < 0 || (id as number) > MAX_ID,
   )
-  if (bad < 0) return Int32Array.from(values as number[])
+  if (bad < 0) return new Int32Array(values as number[])
   const what = describe(values[bad])
   return refuse('contract_violation', field, `expected a token id at ${bad}, got ${what}`)
 }
@@ -124,7 +126,7 @@ export function readLogprobs(values: readonly unknown[], field: string): Float32
   const bad = values.findIndex(
     (value) => typeof value !== 'number' || !Number.isFinite(Math.fround(value)),
   )
-  if (bad < 0) return Float32Array.from(values as number[])
+  if (bad < 0) return new Float32Array(values as number[])
   const what = describe(values[bad])
   return refuse(
     'contract_violation',

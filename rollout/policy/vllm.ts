@@ -2,7 +2,7 @@
 import type { Message } from '../../protocol/conversation.ts'
 import { isPlainObject } from '../../protocol/json.ts'
 import type { Completion, Dialect, Expectation, PolicyFinish, PromptTurn } from './dialect.ts'
-import { jsonRequest } from './json-request.ts'
+import { JsonList, jsonRequest } from './json-request.ts'
 import {
   checkCompletion,
   describe,
@@ -43,7 +43,7 @@ function chatBody(turn: PromptTurn): JsonRecord {
     model: turn.model,
     messages: wireMessages(turn.messages),
     // `none` keeps the engine's own tool parser away; the template still lists the tools.
-    ...(tools.length > 0 && { tools, tool_choice: 'none' }),
+    ...(tools.length > 0 && { tools: new JsonList(tools), tool_choice: 'none' }),
     ...samplingBody(turn),
     logprobs: true,
     top_logprobs: 0,

@@ -18,6 +18,9 @@ interface StoredBatch {
   ready: Set<string>
   leased: Set<string>
   counts: Record<Delivery, number>
+  /** Ids of the episodes that were sealed for a group which has not left yet, and their bytes. */
+  sealed: Map<string, Set<string>>
+  heldBytes: number
   listeners: Set<() => void>
   timer: NodeJS.Timeout | null
 }
@@ -33,17 +36,16 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
   /** Episodes of groups that are gone, oldest first, and their bytes. */
   const gone = new Map<string, number>()
   let goneBytes = 0
-  /** Bytes of episodes whose group has not left yet. */
-  let heldBytes = 0
 
-  /** The group's blobs may be forgotten from now on; the oldest beyond the bound are. */
-  function letGo({ record }: StoredGroup): void {
-    for (const { id } of record.episodes) {
+  /** The group's blobs may be forgotten from now on, those of members that were not delivered too. */
+  function letGo(batch: StoredBatch, group: string): void {
+    for (const id of batch.sealed.get(group) ?? []) {
       const bytes = episodes.get(id)?.blob.length ?? 0
       gone.set(id, bytes)
       goneBytes += bytes
-      heldBytes -= bytes
+      batch.heldBytes -= bytes
     }
+    batch.sealed.delete(group)
     for (const [id, bytes] of gone) {
       if (goneBytes <= KEPT_BYTES) break
       gone.delete(id)
@@ -73,7 +75,7 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
       batch.leased.delete(id)
       if (state.phase === 'ready') batch.ready.add(id)
       if (state.phase === 'leased') batch.leased.add(id)
-      if (state.phase === 'settled') letGo(group)
+      if (state.phase === 'settled') letGo(batch, id)
       for (const listener of batch.listeners) listener()
     }
     return result
@@ -119,6 +121,8 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
         ready: new Set(),
         leased: new Set(),
         counts,
+        sealed: new Map(),
+        heldBytes: 0,
         listeners: new Set(),
         timer: null,
       })
@@ -126,13 +130,19 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
     },
     forget(id) {
       const batch = batches.get(id)
-      if (batch?.timer) clearTimeout(batch.timer)
+      if (!batch) return
+      if (batch.timer) clearTimeout(batch.timer)
+      for (const group of [...batch.sealed.keys()]) letGo(batch, group)
       batches.delete(id)
     },
     turn: () => Promise.resolve(),
-    seal(episode, sealed) {
-      heldBytes += sealed.blob.length - (episodes.get(episode)?.blob.length ?? 0)
+    seal({ batch: id, group, episode }, sealed) {
+      const batch = batchOf(id)
+      batch.heldBytes += sealed.blob.length - (episodes.get(episode)?.blob.length ?? 0)
       episodes.set(episode, sealed)
+      const known = batch.sealed.get(group)
+      if (known) known.add(episode)
+      else batch.sealed.set(group, new Set([episode]))
       return Promise.resolve()
     },
     episode: (id) => Promise.resolve(episodes.get(id) ?? null),
@@ -142,7 +152,7 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
         as === 'ready' ? readyLease() : { ...readyLease(), phase: 'settled', settlement: 'dropped' }
       const group = { record, state }
       batch.groups.set(record.id, group)
-      if (as === 'dropped') letGo(group)
+      if (as === 'dropped') letGo(batch, record.id)
       batch.counts[as]++
       if (as === 'ready') batch.ready.add(record.id)
       for (const listener of batch.listeners) listener()
@@ -175,8 +185,9 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
     standing() {
       const counts = [...batches.values()].map((batch) => batch.counts)
       const sum = (name: Delivery) => counts.reduce((total, count) => total + count[name], 0)
-      return { ready: sum('ready'), leased: sum('leased'), bytes: heldBytes }
+      return { ready: sum('ready'), leased: sum('leased') }
     },
+    heldBytes: (id) => batchOf(id).heldBytes,
     watch(id, listener) {
       const { listeners } = batchOf(id)
       listeners.add(listener)

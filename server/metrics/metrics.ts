@@ -314,7 +314,8 @@ export function createMetrics(
       reward.observe({ env, mode }, value)
       rewardPositive.inc({ env, mode }, Math.max(value, 0))
       rewardNegative.inc({ env, mode }, Math.max(-value, 0))
-      rewardSquares.inc({ env, mode }, value * value)
+      // A square beyond a double would be Infinity, at which the client library throws.
+      rewardSquares.inc({ env, mode }, Math.min(value * value, Number.MAX_VALUE))
     },
     episodeRetried: (env, outcome) => retries.inc({ env, outcome }),
     backendTry(backend, code, seconds) {

@@ -27,6 +27,9 @@ export const progressSchema = z
     id: z.string(),
     mode: z.enum(['train', 'eval']),
     state: z.enum(['running', 'finished', 'cancelled']),
+    admission: z
+      .enum(['open', 'held', 'paused'])
+      .describe('held: too many finished groups wait to be leased; paused: the backend is.'),
     group_size: count,
     episodes: z.object({
       total: count,

@@ -5,11 +5,11 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { bindEstimator } from '../../reward/bind-estimator.ts'
 import { bindConsumer, checkContract, contractLabel } from '../../reward/contract.ts'
+import { chooseEstimator } from '../../reward/estimators.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import type { PolicyPlan } from '../../rollout/episode.ts'
 import { dialects } from '../../rollout/policy/dialects.ts'
 import type { Backend } from '../config.ts'
-import type { Pool } from './pool.ts'
 import type { KnownTask, TaskCatalogue } from './tasks.ts'
 
 export interface BatchPlan {
@@ -18,10 +18,15 @@ export interface BatchPlan {
   contract: RewardContract
   contractLabel: string
   estimatorSettings: unknown
+  /** Whether advantages can only be known when the last group is over. */
+  seesBatch: boolean
   minScored: number
   policy: PolicyPlan
   tasks: { known: KnownTask; seed: number; metadata: JsonObject }[]
 }
+
+/** Where the two stand in a batch request. */
+const SETTINGS_PATH = { estimator: 'advantage.estimator', settings: 'advantage.settings' }
 
 /** Episodes that one batch may ask for. */
 const MAX_EPISODES = 100_000
@@ -30,7 +35,7 @@ const MAX_EPISODES = 100_000
 export async function planBatch(
   id: string,
   request: BatchRequest,
-  world: { backends: Record<string, Backend>; tasks: TaskCatalogue; pool: Pool },
+  world: { backends: Record<string, Backend>; tasks: TaskCatalogue },
 ): Promise<BatchPlan> {
   const episodes = request.tasks.length * request.group_size
   if (episodes > MAX_EPISODES)
@@ -44,7 +49,7 @@ export async function planBatch(
   bindConsumer(contract, request.reward)
   const { estimator, settings } = request.advantage
   bindEstimator(contract, estimator, settings)
-  const estimatorSettings = await world.pool.run('settings', { estimator, settings })
+  const chosen = chooseEstimator(estimator, settings, SETTINGS_PATH)
   const minScored = request.groups.min_scored ?? request.group_size
   if (minScored > request.group_size)
     refuse(
@@ -56,7 +61,8 @@ export async function planBatch(
     request,
     contract,
     contractLabel: contractLabel(contract),
-    estimatorSettings,
+    estimatorSettings: chosen.settings,
+    seesBatch: chosen.estimator.seesBatch?.(chosen.settings) ?? false,
     minScored,
     policy,
     tasks,

@@ -117,7 +117,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     let { outcome, reason } = played
     let header = played.sealed?.header ?? null
     try {
-      if (played.sealed) await ledger.seal(episodeId(group, index), played.sealed)
+      if (played.sealed) await ledger.seal(placeOf(group, index), played.sealed)
     } catch (error) {
       world.onError(error)
       ;[outcome, reason, header] = ['infra_store', (error as Error).message, null]
@@ -146,7 +146,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     if (group.deadline) clearTimeout(group.deadline)
     group.deadline = null
     if (group.startedAt === null) openedAtTheEnd(group)
-    const seen = seesWholeBatch(plan) ? groups.filter((one) => !one.settled) : [group]
+    const seen = plan.seesBatch ? groups.filter((one) => !one.settled) : [group]
     if (!seen.every((one) => isFinished(one.state))) return
     await settle(seen).catch((error) => failGroups(seen, error))
   }
@@ -157,8 +157,16 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     metrics.groupStarted(group.known.task.environment, mode)
   }
 
+  /** Judges and keeps; flat groups that are replaced leave first, and what sees the batch waits for their replacements. */
   async function settle(finished: readonly GroupRun[]): Promise<void> {
-    const judged = finished.map((group) => ({ group, judgement: judge(plan, group) }))
+    const all = finished.map((group) => ({ group, judgement: judge(plan, group) }))
+    const judged = all.filter(({ group, judgement }) => !isReplaced(group, judgement.verdict))
+    for (const { group, judgement } of all.filter((one) => !judged.includes(one))) {
+      // First the new group: a batch must not look done in between.
+      replace(group)
+      await keep(group, judgement, null)
+    }
+    if (plan.seesBatch && judged.length < all.length) return
     const voting = judged.filter(({ judgement }) => judgement.stats.scored > 0)
     const advantages =
       voting.length === 0
@@ -215,12 +223,23 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       delivered: as === 'ready',
     }
     events.append('verdict', JSON.stringify(told), world.now())
-    const replace = verdict === 'zero_variance' && plan.request.groups.zero_variance === 'replace'
-    if (as === 'dropped' && replace && !cancelled && group.replacements < MAX_REPLACEMENTS) {
-      const { known, seed, metadata, replacements } = group
-      const place = { known, seed, metadata, index: groups.length, replacements: replacements + 1 }
-      addGroup(newGroupRun(plan, place))
-    }
+  }
+
+  function isReplaced(group: GroupRun, verdict: GroupVerdict): boolean {
+    const wanted = plan.request.groups.zero_variance === 'replace' && plan.request.mode === 'train'
+    return (
+      verdict === 'zero_variance' && wanted && !cancelled && group.replacements < MAX_REPLACEMENTS
+    )
+  }
+
+  /** A fresh group of the same task in the place of a flat one. */
+  function replace({ known, seed, metadata, replacements }: GroupRun): void {
+    const place = { known, seed, metadata, index: groups.length, replacements: replacements + 1 }
+    addGroup(newGroupRun(plan, place))
+  }
+
+  function placeOf(group: GroupRun, index: number) {
+    return { batch: plan.id, group: group.id, episode: episodeId(group, index) }
   }
 
   function close(group: GroupRun, why: 'cancel' | 'deadline'): void {
@@ -308,6 +327,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
         id: plan.id,
         mode,
         state,
+        admission: isPlayed() ? 'open' : scheduler.gateOf(plan.id),
         group_size,
         episodes: episodeProgress(groups),
         groups: { ...groupProgress(groups), ready, leased, settled },
@@ -320,11 +340,6 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       }
     },
   }
-}
-
-/** Estimators that whiten over the batch wait for its last group. */
-function seesWholeBatch(plan: BatchPlan): boolean {
-  return plan.request.advantage.estimator === 'gdpo'
 }
 
 /** A failed group never reaches a trainer; an evaluation wants to see every group. */

@@ -1,5 +1,5 @@
 // What the main thread asks of a worker, and what comes back: the one vocabulary of both sides of the thread border.
-
+import type { MessagePort } from 'node:worker_threads'
 import type { TaskDescription, TaskProblem } from '../../envs/environment.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import type { GroupEnvelope } from '../../protocol/delivery.ts'
@@ -10,8 +10,9 @@ import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import type { KeptState } from './state-cache.ts'
 
-/** What a thread is started with. */
+/** What a thread loads. */
 export interface WorkerSetup {
   /** User environments: name to module URL. */
   environments: Record<string, string>
@@ -19,16 +20,23 @@ export interface WorkerSetup {
   models: Record<string, string>
 }
 
+/** What a thread is started with. */
+export interface LaneSetup {
+  setup: WorkerSetup
+  /** Shared: `JOB` and `STARTED_AT`. */
+  progress: BigInt64Array
+}
+
 /** Each kind of job with its input and its answer. */
 export interface Jobs {
   /** Nothing; answered once the thread has loaded what it needs. */
   warm: { in: null; out: null }
   begin: { in: EpisodePlan; out: TurnJobResult }
-  advance: { in: { state: Uint8Array; reply: HttpReply }; out: TurnJobResult }
+  advance: { in: { state: KeptState; reply: HttpReply }; out: TurnJobResult }
   /** Seals an episode that ended from outside. `state` null: nothing of it has been played. */
   conclude: {
     in: {
-      state: Uint8Array | null
+      state: KeptState | null
       plan: EpisodePlan
       outcome: EpisodeOutcome
       reason: string
@@ -68,12 +76,17 @@ export interface Job<Kind extends JobKind = JobKind> {
   input: Jobs[Kind]['in']
 }
 
-/** Places of what a thread tells in shared memory: which job of its batch runs, and since when (`process.hrtime`). */
-export const PROGRESS = { index: 0, startedAt: 1 } as const
+/** Place in a thread's shared memory of the number, from 0, of the job that it began last since its start. */
+export const JOB = 0
+/** Place of the moment when it began it, `process.hrtime` in nanoseconds: one clock for all threads. */
+export const STARTED_AT = 1
+
+/** `start`: load, and take jobs from this port; a JobAnswer. `work`: until it is empty; the batches taken since the start. */
+export type LaneTask = { kind: 'start'; port: MessagePort } | { kind: 'work' }
 
 /** A turn's result as it crosses: the state as bytes, which the main thread keeps and never reads. */
 export type TurnJobResult =
-  | { kind: 'request'; state: Uint8Array; request: PolicyRequest; events: TurnEvent[] }
+  | { kind: 'request'; state: KeptState; request: PolicyRequest; events: TurnEvent[] }
   | { kind: 'end'; sealed: SealedEpisode; events: TurnEvent[] }
 
 /** Errors lose their class and fields between threads, so a worker answers with them instead of throwing. */

@@ -1,8 +1,17 @@
-// One worker thread: it answers batches of jobs, each job under its own limit, and is replaced when it is lost.
+// One worker thread and what was given to it: batches of jobs, each job under its own limit; a lost thread is replaced.
+import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
-import type { ErrorCode } from '../../protocol/errors.ts'
-import { PaddockError } from '../../protocol/errors.ts'
-import { type Job, type JobAnswer, type JobKind, PROGRESS, type WorkerSetup } from './jobs.ts'
+import { type ErrorCode, PaddockError } from '../../protocol/errors.ts'
+import {
+  JOB,
+  type Job,
+  type JobAnswer,
+  type JobKind,
+  type LaneSetup,
+  type LaneTask,
+  STARTED_AT,
+  type WorkerSetup,
+} from './jobs.ts'
 
 export interface LaneOptions extends WorkerSetup {
   /** Longest that one job may run, seconds; then its thread is killed and replaced. */
@@ -14,32 +23,40 @@ export interface LaneOptions extends WorkerSetup {
 /** Why a thread was lost. */
 export type WorkerExit = 'crash' | 'oom' | 'hang_killed'
 
-export interface Lane {
+export interface LaneHooks<Given extends Job> {
+  answered(batch: readonly Given[], answers: readonly JobAnswer<JobKind>[]): void
+  /** The thread is gone and with it all that was not answered; `failed` is the job that it ran. Start it again. */
+  lost(unanswered: readonly Given[], failed: Given, error: Error): void
+  /** A thread that had nothing to do has died. Start it again. */
+  diedIdle(): void
+}
+
+export interface Lane<Given extends Job> {
   /** Resolves when the thread has loaded what it needs; rejects with the reason where it cannot. */
-  warm(): Promise<void>
-  /** Runs jobs one after the other. Rejects where the thread is lost; `running()` is then the job it failed under. */
-  run(jobs: readonly Job[]): Promise<JobAnswer<JobKind>[]>
-  /** Place in its batch of the job that the thread began last. */
-  running(): number
+  start(): Promise<void>
+  /** Has it run behind what was given before. The inputs are copied now. */
+  give(batch: readonly Given[]): void
+  /** Batches that were given and not answered. */
+  given(): number
   close(): Promise<void>
 }
 
 /** Loading a tokenizer takes 2 to 3 s on an idle core; a user's modules may take longer. */
 const START_SECONDS = 60
-/**
- * Room for short-lived objects, megabytes. A turn leaves a few hundred KB of them; in V8's own 16 MB they are
- * collected every few dozen turns, and each collection copies what a turn under way holds.
- */
-const YOUNG_GENERATION_MB = 64
 
 const fromSource = import.meta.url.endsWith('.ts')
 const workerUrl = new URL(`./worker.${fromSource ? 'ts' : 'js'}`, import.meta.url)
 
-/** Starts a thread. `onLateExit` hears of one that dies between its jobs, which is replaced too. */
-export function startLane(options: LaneOptions, onLateExit: () => void): Lane {
+/**
+ * Jobs go through a port of the thread's own. It takes the next batch from there without waiting for the main loop, whose
+ * round takes longer than a batch; piscina, which runs the thread, is told only to work until the port is empty.
+ */
+export function createLane<Given extends Job>(
+  options: LaneOptions,
+  hooks: LaneHooks<Given>,
+): Lane<Given> {
   const { environments, models, heapMb, maxTurnSeconds } = options
   const progress = new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT))
-  const setup: WorkerSetup = { environments, models }
   // A pool of one thread, so that a job can be given to another thread than the one it failed on.
   const piscina = new Piscina({
     filename: workerUrl.href,
@@ -49,55 +66,105 @@ export function startLane(options: LaneOptions, onLateExit: () => void): Lane {
     concurrentTasksPerWorker: 1,
     // With 'sync', what a job throws after its answer is swallowed and the poisoned thread lives on.
     atomics: 'disabled',
-    resourceLimits: {
-      maxOldGenerationSizeMb: heapMb,
-      maxYoungGenerationSizeMb: YOUNG_GENERATION_MB,
-    },
-    workerData: { setup, progress },
+    resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    workerData: { setup: { environments, models }, progress } satisfies LaneSetup,
   })
   // Without a listener the event would end the process.
-  piscina.on('error', onLateExit)
+  piscina.on('error', () => {})
+  // Where the thread works, its task fails too, and tells why. Else piscina puts a new one in its place right after this.
+  piscina.on('workerDestroy', () =>
+    queueMicrotask(() => {
+      if (port && !working) lose(new Error('the thread died between two jobs'))
+    }),
+  )
 
-  /** One timer a batch: where the job that runs has begun since, it is given what is left of its own limit. */
-  async function run(jobs: readonly Job[], seconds: number): Promise<JobAnswer<JobKind>[]> {
+  let port: MessagePort | null = null
+  /** Given and not answered, the oldest first; `first` is the number of its first job since the thread's start. */
+  let batches: { first: number; jobs: readonly Given[] }[] = []
+  let jobsGiven = 0
+  let batchesGiven = 0
+  let working = false
+
+  /** The thread's task under a limit that begins anew with each job: one timer, whatever the number of jobs. */
+  async function run<T>(task: LaneTask, seconds: number, transfer: MessagePort[] = []): Promise<T> {
     const limit = new AbortController()
-    progress[PROGRESS.index] = 0n
-    progress[PROGRESS.startedAt] = process.hrtime.bigint()
-    let timer = setTimeout(check, seconds * 1000)
-    function check(): void {
-      const ran = process.hrtime.bigint() - Atomics.load(progress, PROGRESS.startedAt)
+    Atomics.store(progress, STARTED_AT, process.hrtime.bigint())
+    const check = () => {
+      const ran = process.hrtime.bigint() - Atomics.load(progress, STARTED_AT)
       const left = seconds * 1000 - Number(ran) / 1e6
       if (left <= 0) limit.abort()
       else timer = setTimeout(check, Math.ceil(left))
     }
+    let timer = setTimeout(check, seconds * 1000)
     try {
-      return await piscina.run(jobs, { signal: limit.signal })
+      return await piscina.run(task, { signal: limit.signal, transferList: transfer })
     } finally {
       clearTimeout(timer)
     }
   }
 
-  return {
-    async warm() {
-      const [answer] = await run([{ kind: 'warm', input: null }], START_SECONDS)
-      if (answer?.ok) return
-      throw new PaddockError((answer?.code ?? 'internal') as ErrorCode, answer?.message ?? '', {
-        path: answer?.path,
-      })
-    },
-    run: (jobs) => run(jobs, maxTurnSeconds),
-    running: () => Number(Atomics.load(progress, PROGRESS.index)),
-    close: () => piscina.destroy(),
+  async function work(): Promise<void> {
+    working = true
+    try {
+      let taken = 0
+      while (taken < batchesGiven) taken = await run<number>({ kind: 'work' }, maxTurnSeconds)
+      working = false
+    } catch (error) {
+      working = false
+      lose(error as Error)
+    }
   }
-}
 
-export function exitOf(error: Error & { code?: string }): WorkerExit {
-  if (error.name === 'AbortError') return 'hang_killed'
-  return error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'oom' : 'crash'
-}
+  function lose(error: Error): void {
+    const unanswered = batches.flatMap(({ jobs }) => jobs)
+    const at = Number(Atomics.load(progress, JOB)) - (batches[0]?.first ?? 0)
+    batches = []
+    port?.close()
+    port = null
+    const [oldest] = unanswered
+    if (oldest) hooks.lost(unanswered, unanswered[at] ?? oldest, error)
+    else hooks.diedIdle()
+  }
 
-export function describeExit(exit: WorkerExit, error: Error, options: LaneOptions): string {
-  if (exit === 'hang_killed') return `no answer within ${options.maxTurnSeconds} s`
-  if (exit === 'oom') return `out of memory at ${options.heapMb} MB of heap`
-  return error.message
+  function listen(mine: MessagePort): void {
+    mine.on('message', (answers: JobAnswer<JobKind>[]) => {
+      const batch = batches.shift()
+      if (batches.length === 0) mine.unref()
+      if (batch) hooks.answered(batch.jobs, answers)
+    })
+    // A thread without work keeps no process alive.
+    mine.unref()
+  }
+
+  return {
+    async start() {
+      const { port1, port2 } = new MessageChannel()
+      Atomics.store(progress, JOB, 0n)
+      jobsGiven = 0
+      batchesGiven = 0
+      port = port1
+      listen(port1)
+      const task: LaneTask = { kind: 'start', port: port2 }
+      working = true
+      const answer = await run<JobAnswer<'warm'>>(task, START_SECONDS, [port2]).finally(() => {
+        working = false
+      })
+      if (answer.ok) return
+      throw new PaddockError(answer.code as ErrorCode, answer.message, { path: answer.path })
+    },
+    give(jobs) {
+      port?.postMessage(jobs.map(({ kind, input }) => ({ kind, input })))
+      port?.ref()
+      batches.push({ first: jobsGiven, jobs })
+      jobsGiven += jobs.length
+      batchesGiven++
+      if (!working) void work()
+    },
+    given: () => batches.length,
+    async close() {
+      port?.close()
+      port = null
+      await piscina.destroy()
+    },
+  }
 }

@@ -9,6 +9,7 @@ import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { TurnJobResult } from './jobs.ts'
 import type { PolicyAnswer, PolicyClient } from './policy-client.ts'
 import type { Pool } from './pool.ts'
+import type { KeptState } from './state-cache.ts'
 
 /** When an attempt must be over, in milliseconds of `performance.now()`, and how long one turn may take. */
 export interface Deadlines {
@@ -61,7 +62,7 @@ async function playTurns(
   signal: AbortSignal,
   waited: { seconds: number },
 ): Promise<Ending> {
-  let state: Uint8Array | null = null
+  let state: KeptState | null = null
   try {
     let result: TurnJobResult = await world.pool.run('begin', plan)
     for (;;) {
@@ -112,7 +113,7 @@ function abortPause(aborts: number): number {
 /** Seals what there is of a failed attempt; where even that fails, the outcome alone is reported. */
 async function giveUp(
   plan: EpisodePlan,
-  state: Uint8Array | null,
+  state: KeptState | null,
   outcome: EpisodeOutcome,
   reason: string,
   world: PlayerWorld,

@@ -1,9 +1,10 @@
 // Asks a policy backend: one total deadline, bounded retries, and every failure as one of the reasons of a closed list.
-import { setTimeout as delay } from 'node:timers/promises'
 import { Pool as HttpPool } from 'undici'
 import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
 import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
 import type { Backend } from '../config.ts'
+import { post } from './http-post.ts'
+import { openPatience, type Patience } from './patience.ts'
 
 /** A request that brought no reply worth reading, after its tries. */
 interface PolicyFailure {
@@ -45,83 +46,70 @@ export function createPolicyClient(
   hooks: PolicyClientHooks,
   random: () => number = Math.random,
 ): PolicyClient {
-  const pools = new Map(
-    Object.entries(backends).map(([name, { url }]) => [
-      name,
-      new HttpPool(new URL(url).origin, {
-        connections: CONNECTIONS,
-        // The turn's own deadline is the only one: undici's 300 s would cut long answers.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-        maxResponseSize: MAX_REPLY_BYTES,
-      }),
-    ]),
-  )
+  const targets = new Map(Object.entries(backends).map(([name, one]) => [name, targetOf(one)]))
   const open = new Map<string, number>()
 
-  async function tryOnce(request: PolicyRequest, signal: AbortSignal): Promise<Tried> {
-    const backend = backends[request.backend]
-    const pool = pools.get(request.backend)
-    if (!backend || !pool) return failed('infra_backend', `no backend ${request.backend}`, false)
+  async function tryOnce(request: PolicyRequest, patience: Patience): Promise<Tried> {
+    const target = targets.get(request.backend)
+    if (!target) return failed('infra_backend', `no backend ${request.backend}`, false)
     const started = performance.now()
-    const base = new URL(backend.url).pathname.replace(/\/(v1\/?)?$/, '')
+    const { base, authorization, pool } = target
+    const told = (code: CodeClass) =>
+      hooks.onTry(request.backend, code, (performance.now() - started) / 1000)
     try {
-      const response = await pool.request({
-        path: base + request.path,
-        method: 'POST',
-        headers: {
-          ...request.headers,
-          ...(backend.api_key !== undefined && { authorization: `Bearer ${backend.api_key}` }),
-        },
-        body: request.body,
-        signal,
-      })
-      const body = new Uint8Array(await response.body.arrayBuffer())
-      const headers = flatHeaders(response.headers)
-      const { statusCode: status } = response
-      hooks.onTry(request.backend, codeClass(status), (performance.now() - started) / 1000)
-      return {
-        answer: { kind: 'reply', status, headers, body },
-        again: retryAfter(status, headers),
-      }
+      const headers = authorization ? { ...request.headers, authorization } : request.headers
+      const reply = await post(pool, base + request.path, headers, request.body, patience)
+      told(codeClass(reply.status))
+      const again = retryAfter(reply.status, reply.headers)
+      return { answer: { kind: 'reply', ...reply }, again }
     } catch (error) {
       const { code, again } = classify(error as Error & { code?: string })
-      hooks.onTry(
-        request.backend,
-        signal.aborted ? 'timeout' : code,
-        (performance.now() - started) / 1000,
-      )
-      if (signal.aborted) return failed('timeout', 'the deadline passed', false)
+      told(patience.ended() ? 'timeout' : code)
+      if (patience.ended()) return failed('timeout', 'the deadline passed', false)
       return failed('infra_backend', sentence(error as Error & { code?: string }), again)
     }
   }
 
   return {
     async ask(request, deadline, signal) {
-      const limit = AbortSignal.timeout(Math.max(0, Math.ceil(deadline - performance.now())))
-      const either = AbortSignal.any([limit, signal])
+      const patience = openPatience(deadline, signal)
       open.set(request.backend, (open.get(request.backend) ?? 0) + 1)
       try {
         for (let tries = 0; ; tries++) {
-          const { answer, again } = await tryOnce(request, either)
+          const { answer, again } = await tryOnce(request, patience)
           if (signal.aborted) return { kind: 'failure', outcome: 'aborted', reason: 'withdrawn' }
-          if (limit.aborted && answer.kind === 'failure') return answer
+          if (patience.ended() && answer.kind === 'failure') return answer
           if (again === null || tries === RETRIES) return exhausted(answer, tries)
           const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** tries, MAX_BACKOFF_MS) * (0.5 + random())
           const wait = Math.max(again, backoff)
           if (performance.now() + wait >= deadline) return exhausted(answer, tries)
           hooks.onRetry(request.backend, retryReason(answer))
-          await delay(wait, undefined, { signal: either }).catch(() => {})
+          await patience.wait(wait)
         }
       } finally {
+        patience.close()
         open.set(request.backend, (open.get(request.backend) ?? 1) - 1)
       }
     },
     inFlight: (backend) => open.get(backend) ?? 0,
     async close() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()))
+      await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
     },
   }
+}
+
+/** A backend's address in parts, made once: paths of requests are added to `base`. */
+function targetOf({ url, api_key }: Backend) {
+  const { origin, pathname } = new URL(url)
+  const pool = new HttpPool(origin, {
+    connections: CONNECTIONS,
+    // The turn's own deadline is the only one: undici's 300 s would cut long answers.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    maxResponseSize: MAX_REPLY_BYTES,
+  })
+  const base = pathname.replace(/\/(v1\/?)?$/, '')
+  return { pool, base, authorization: api_key === undefined ? null : `Bearer ${api_key}` }
 }
 
 /** `again`: milliseconds that the backend asks to wait before another try; null where none would help. */
@@ -177,11 +165,4 @@ function codeClass(status: number): CodeClass {
   if (status === 429) return '429'
   if (status < 300) return '2xx'
   return status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
-}
-
-function flatHeaders(
-  headers: Record<string, string | string[] | undefined>,
-): Record<string, string> {
-  const flat = Object.entries(headers).map(([name, value]) => [name, String(value ?? '')])
-  return Object.fromEntries(flat)
 }

@@ -1,9 +1,12 @@
 // The pool: a thread that is lost costs one turn, which is played again elsewhere; neighbours notice nothing.
+import { writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
+import { deserialize } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import { writeLab } from '../testkit/lab-environment.testkit.ts'
+import type { TurnJobResult } from './jobs.ts'
 import { createPool, type Pool, type WorkerExit, WorkerLost } from './pool.ts'
 
 const lab = writeLab()
@@ -85,6 +88,107 @@ describe.each(troubles)('a thread that is lost by %s', (trouble, cause) => {
   }, 60_000)
 })
 
+describe('of the turns that a thread was given together', () => {
+  const begins = async (specs: readonly JsonObject[], environment = lab.module) => {
+    const exits: WorkerExit[] = []
+    const one = createPool({
+      threads: 1,
+      maxTurnSeconds: 1,
+      heapMb: 96,
+      environments: { lab: pathToFileURL(environment).href },
+      models: {},
+    })
+    one.onExit((exit) => exits.push(exit))
+    // Queued before the thread is ready, so that they go to it in as few messages as may be.
+    const played = await Promise.allSettled(specs.map((spec) => one.run('begin', plan(spec))))
+    await one.close()
+    return { played, exits }
+  }
+
+  test.each(troubles)(
+    'only the one that ends in %s fails, as %s',
+    async (trouble, cause) => {
+      const specs = Array.from(
+        { length: 12 },
+        (_, n): JsonObject => (n === 5 ? { trouble, at: 'reset' } : {}),
+      )
+      const { played, exits } = await begins(specs)
+      expect(exits).toEqual([cause, cause, cause])
+      for (const [n, result] of played.entries())
+        if (n === 5) expect(result).toMatchObject({ status: 'rejected', reason: { exit: cause } })
+        else expect(result).toMatchObject({ status: 'fulfilled', value: { kind: 'request' } })
+    },
+    60_000,
+  )
+
+  test('each has the whole limit for itself', async () => {
+    const slow = lab.flag('slow.mjs')
+    const wait = 'const end = Date.now() + 300; while (Date.now() < end);'
+    writeFileSync(
+      slow,
+      `import lab from ${JSON.stringify(pathToFileURL(lab.module).href)}
+      export default { ...lab, reset(task) { ${wait} return lab.reset(task) } }`,
+    )
+    const { played, exits } = await begins(
+      Array.from({ length: 7 }, () => ({})),
+      slow,
+    )
+    expect(exits).toEqual([])
+    expect(played.map(({ status }) => status)).toEqual(Array(7).fill('fulfilled'))
+  }, 60_000)
+})
+
+test('a thread that dies between two jobs is replaced', async () => {
+  const late = lab.flag('late.mjs')
+  writeFileSync(
+    late,
+    `import { existsSync, writeFileSync } from 'node:fs'
+    import lab from ${JSON.stringify(pathToFileURL(lab.module).href)}
+    const once = ${JSON.stringify(lab.flag('late'))}
+    export default { ...lab, reset(task) {
+      if (!existsSync(once)) setTimeout(() => { writeFileSync(once, ''); process.exit(3) }, 20)
+      return lab.reset(task)
+    } }`,
+  )
+  const one = createPool({
+    threads: 1,
+    maxTurnSeconds: 5,
+    heapMb: 96,
+    environments: { lab: pathToFileURL(late).href },
+    models: {},
+  })
+  const died = new Promise<WorkerExit>((resolve) => one.onExit(resolve))
+  await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+  expect(await died).toBe('crash')
+  await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+  await one.close()
+}, 30_000)
+
+test('a thread that has never seen a state plays its turn to the same result', async () => {
+  const said = '<tool_call>\n{"name": "measure", "arguments": {}}\n</tool_call>'
+  const reply = {
+    status: 200,
+    headers: { 'content-type': 'application/json' },
+    body: new TextEncoder().encode(
+      JSON.stringify({
+        choices: [{ message: { role: 'assistant', content: said }, finish_reason: 'stop' }],
+        usage: { prompt_tokens: 9, completion_tokens: 9 },
+      }),
+    ),
+  }
+  const asked = async (result: TurnJobResult) => {
+    if (result.kind !== 'request') throw new Error('the episode has ended')
+    return result
+  }
+  const { state } = await asked(await pool.run('begin', plan({})))
+  const known = await asked(await pool.run('advance', { state, reply }))
+  const unknown = { ...state, key: 'of another process' }
+  const fresh = await asked(await pool.run('advance', { state: unknown, reply }))
+  expect(fresh.request).toEqual(known.request)
+  expect(fresh.events).toEqual(known.events)
+  expect(deserialize(fresh.state.bytes)).toEqual(deserialize(known.state.bytes))
+})
+
 test('what an environment throws is its own fault and costs no thread', async () => {
   const before = exits.length
   const result = await pool.run('begin', plan({ trouble: 'throw', at: 'reset' }))
@@ -118,5 +222,20 @@ test('a pool whose module cannot be loaded says which and why', async () => {
   })
   await expect(broken.ready()).rejects.toMatchObject({ code: 'invalid_config' })
   await expect(broken.ready()).rejects.toThrow(/environment ghost: .*missing\.mjs cannot be loaded/)
+  await broken.close()
+}, 30_000)
+
+test('a pool whose module ends the thread while it loads gives up', async () => {
+  const fatal = lab.flag('fatal.mjs')
+  writeFileSync(fatal, 'process.exit(3)')
+  const broken = createPool({
+    threads: 1,
+    maxTurnSeconds: 5,
+    heapMb: 96,
+    environments: { fatal: pathToFileURL(fatal).href },
+    models: {},
+  })
+  await expect(broken.ready()).rejects.toThrow(/exited with code: 3/)
+  await expect(broken.run('begin', plan({}))).rejects.toBeInstanceOf(WorkerLost)
   await broken.close()
 }, 30_000)

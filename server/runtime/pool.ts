@@ -2,14 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { type ErrorCode, PaddockError } from '../../protocol/errors.ts'
 import type { Job, JobAnswer, JobKind, Jobs } from './jobs.ts'
-import {
-  describeExit,
-  exitOf,
-  type Lane,
-  type LaneOptions,
-  startLane,
-  type WorkerExit,
-} from './lane.ts'
+import { createLane, type Lane, type LaneOptions, type WorkerExit } from './lane.ts'
 
 export type { WorkerExit } from './lane.ts'
 
@@ -54,18 +47,10 @@ export class WorkerLost extends Error {
 
 /** Tries of one job, each on another thread where there is one. */
 const TRIES = 3
-/**
- * Turns handed to a thread in one message. Waking a thread and being woken costs up to a millisecond on a virtual
- * machine, more than a turn; eight turns keep a thread busy for longer than that, and nobody waits long for the eighth.
- */
+/** Jobs that cross in one message: waking a thread and being woken costs more than a turn on a virtual machine. */
 const MAX_BATCH = 8
-/** What is short enough to share a batch. */
-const BATCHED: ReadonlySet<JobKind> = new Set(['begin', 'advance', 'conclude'])
-
-interface Place {
-  lane: Lane
-  state: 'starting' | 'idle' | 'busy' | 'dead'
-}
+/** Batches that a thread holds: the one that it works on and the next, so that it never waits for the main loop. */
+const MAX_GIVEN = 2
 
 interface Waiting extends Job {
   tries: number
@@ -77,34 +62,68 @@ interface Waiting extends Job {
   reject: (error: Error) => void
 }
 
+interface Place {
+  lane: Lane<Waiting>
+  state: 'starting' | 'ready' | 'dead'
+  /** It has a job that runs alone, and is given nothing beside it. */
+  reserved: boolean
+  /** Since when it has something to do, milliseconds; null while it has not. */
+  busySince: number | null
+}
+
 /** Starts `threads` threads; jobs may be run at once and wait for the first that is ready. */
 export function createPool(options: PoolOptions): Pool {
   const queue: Waiting[] = []
   const exits = new EventEmitter<{ exit: [WorkerExit] }>()
   let busySeconds = 0
   let closed = false
-  const places = Array.from(
-    { length: options.threads },
-    (): Place => ({
-      lane: startLane(options, () => exits.emit('exit', 'crash')),
-      state: 'starting',
-    }),
-  )
-  const warmed = Promise.all(places.map(warm))
+  /** Why a thread could not be started last. */
+  let startFailure: Error | null = null
+  const places = Array.from({ length: options.threads }, createPlace)
+  const warmed = Promise.all(places.map(start))
   // Whoever calls ready() hears of it; nobody has to.
   warmed.catch(() => {})
 
-  async function warm(place: Place): Promise<void> {
+  function createPlace(): Place {
+    const lane = createLane<Waiting>(options, {
+      answered(batch, answers) {
+        for (const [index, answer] of answers.entries()) settle(batch[index] as Waiting, answer)
+        if (lane.given() === 0) rest(place)
+        dispatch()
+      },
+      lost(unanswered, failed, error) {
+        rest(place)
+        lost(place, unanswered, failed, error)
+      },
+      diedIdle() {
+        if (closed) return
+        exits.emit('exit', 'crash')
+        start(place).catch(() => {})
+      },
+    })
+    const place: Place = { lane, state: 'starting', reserved: false, busySince: null }
+    return place
+  }
+
+  async function start(place: Place): Promise<void> {
     place.state = 'starting'
     try {
-      await place.lane.warm()
-      place.state = 'idle'
+      await place.lane.start()
+      place.state = 'ready'
       dispatch()
     } catch (error) {
       place.state = 'dead'
-      if (!closed && places.every((one) => one.state === 'dead')) failAll(error as Error)
+      startFailure = error as Error
+      if (!closed) dispatch()
       throw error
     }
+  }
+
+  /** Its thread has nothing to do. */
+  function rest(place: Place): void {
+    busySeconds += busyFor(place)
+    place.busySince = null
+    place.reserved = false
   }
 
   /** No thread can start: what waits cannot ever run. */
@@ -113,59 +132,63 @@ export function createPool(options: PoolOptions): Pool {
       waiting.reject(new WorkerLost('crash', `no worker thread starts: ${cause.message}`, cause))
   }
 
+  /** A first batch to every thread before a second to any. */
   function dispatch(): void {
-    for (const place of places) {
-      if (place.state !== 'idle') continue
-      const batch = takeBatch(place)
-      if (batch.length > 0) void work(place, batch)
-    }
+    if (startFailure && places.every(({ state }) => state === 'dead')) failAll(startFailure)
+    for (let given = 0; given < MAX_GIVEN; given++)
+      for (const place of places) {
+        if (queue.length === 0) return
+        if (place.state === 'ready' && !place.reserved && place.lane.given() === given) give(place)
+      }
   }
 
-  /** The first job that this thread may run, and those right behind it that may share its batch. */
+  function give(place: Place): void {
+    const batch = takeBatch(place)
+    const [first] = batch
+    if (!first) return
+    try {
+      place.lane.give(batch)
+    } catch (error) {
+      // An input that cannot be copied to a thread.
+      for (const waiting of batch) waiting.reject(error as Error)
+      return
+    }
+    place.busySince ??= performance.now()
+    place.reserved = first.alone
+  }
+
+  /** The first job that this thread may run now, and those right behind it that may share its batch. */
   function takeBatch(place: Place): Waiting[] {
     const other = places.some((one) => one !== place && one.state !== 'dead')
-    const fits = (waiting: Waiting) => !(other && waiting.avoid === place)
-    const at = queue.findIndex(fits)
+    const at = queue.findIndex(({ avoid }) => !(other && avoid === place))
     if (at < 0) return []
+    if (queue[at]?.alone) return place.lane.given() === 0 ? queue.splice(at, 1) : []
     // No thread takes what another could begin with at once.
     const most = Math.min(MAX_BATCH, Math.ceil(queue.length / places.length))
     let count = 1
-    if (mayShare(queue[at])) while (count < most && mayShare(queue[at + count])) count++
+    while (count < most && queue[at + count]?.alone === false) count++
     return queue.splice(at, count)
   }
 
-  async function work(place: Place, batch: Waiting[]): Promise<void> {
-    const started = performance.now()
-    place.state = 'busy'
-    try {
-      const answers = await place.lane.run(batch.map(({ kind, input }) => ({ kind, input })))
-      place.state = 'idle'
-      for (const [index, answer] of answers.entries()) settle(batch[index] as Waiting, answer)
-    } catch (error) {
-      lost(place, batch, error as Error)
-    }
-    busySeconds += (performance.now() - started) / 1000
-    dispatch()
-  }
-
-  /** The thread failed: replace it, and play the jobs again, elsewhere and each alone. Only the one that ran counts a try. */
-  function lost(place: Place, batch: Waiting[], error: Error): void {
+  /** Replaces the thread and plays its jobs again, elsewhere and each alone. Only the one that ran counts a try. */
+  function lost(place: Place, unanswered: readonly Waiting[], failed: Waiting, error: Error): void {
     if (closed) {
-      for (const waiting of batch) waiting.reject(error)
+      for (const waiting of unanswered) waiting.reject(error)
       return
     }
     const exit = exitOf(error)
     exits.emit('exit', exit)
-    const failed = batch[place.lane.running()]
-    if (failed) Object.assign(failed, { tries: failed.tries + 1, avoid: place })
-    const again = batch.filter((waiting) => waiting.tries < TRIES)
-    for (const waiting of again) waiting.alone = true
-    queue.unshift(...again)
-    if (failed && failed.tries >= TRIES) {
-      const message = `${failed.kind} failed on ${TRIES} threads: ${describeExit(exit, error, options)}`
+    failed.tries++
+    failed.avoid = place
+    if (failed.tries >= TRIES) {
+      const message = `${failed.kind} failed on ${TRIES} threads: ${describe(exit, error, options)}`
       failed.reject(new WorkerLost(exit, message, error))
     }
-    warm(place).catch(() => {})
+    const again = unanswered.filter(({ tries }) => tries < TRIES)
+    for (const waiting of again) waiting.alone = true
+    queue.unshift(...again)
+    start(place).catch(() => {})
+    dispatch()
   }
 
   return {
@@ -178,10 +201,10 @@ export function createPool(options: PoolOptions): Pool {
     },
     stats: () => ({
       threads: places.length,
-      busy: places.filter(({ state }) => state === 'busy').length,
+      busy: places.filter(({ busySince }) => busySince !== null).length,
       starting: places.filter(({ state }) => state === 'starting').length,
       queued: queue.length,
-      busySeconds,
+      busySeconds: places.reduce((sum, place) => sum + busyFor(place), busySeconds),
     }),
     async ready() {
       await warmed
@@ -195,11 +218,23 @@ export function createPool(options: PoolOptions): Pool {
   }
 }
 
-function mayShare(waiting: Waiting | undefined): boolean {
-  return waiting !== undefined && !waiting.alone && BATCHED.has(waiting.kind)
+/** Seconds since it was last without work. */
+function busyFor({ busySince }: Place): number {
+  return busySince === null ? 0 : (performance.now() - busySince) / 1000
 }
 
 function settle(waiting: Waiting, answer: JobAnswer<JobKind>): void {
   if (answer.ok) waiting.resolve(answer.out as never)
   else waiting.reject(new PaddockError(answer.code as ErrorCode, answer.message, answer))
+}
+
+function exitOf(error: Error & { code?: string }): WorkerExit {
+  if (error.name === 'AbortError') return 'hang_killed'
+  return error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'oom' : 'crash'
+}
+
+function describe(exit: WorkerExit, error: Error, options: PoolOptions): string {
+  if (exit === 'hang_killed') return `no answer within ${options.maxTurnSeconds} s`
+  if (exit === 'oom') return `out of memory at ${options.heapMb} MB of heap`
+  return error.message
 }

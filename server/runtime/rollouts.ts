@@ -10,8 +10,9 @@ import { trajectoryOf } from '../../protocol/sealed.ts'
 import type { GroupRecord, LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
-import { planBatch } from './batch-plan.ts'
+import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import type { Gate } from './scheduler.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
@@ -49,19 +50,33 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
   async function admit(id: string, request: BatchRequest) {
     const backends = config.backends
-    const plan = await planBatch(id, request, { backends, tasks, pool })
+    const plan = await planBatch(id, request, { backends, tasks })
     await ledger.submit(id, request)
     submitted.set(id, digest(request, 32))
     forgetOldBatches()
     const maxEvents = config.limits.max_events
+    scheduler.gate(id, gateOf(plan, runs.size + 1))
     runs.set(id, startBatch(plan, { ...world, maxEvents, onDelivery: holdWhenFull }))
+    holdWhenFull()
     return accepted(request, id)
   }
 
-  /** No new group starts while nobody takes the finished ones. */
+  /** No new group of a batch starts while nobody takes its finished ones, and nothing where its backend is paused. */
   function holdWhenFull(): void {
-    const { ready, bytes } = ledger.standing()
-    scheduler.hold(ready >= config.limits.max_groups_ready || bytes >= config.limits.max_bytes)
+    const open = [...runs.values()].filter((run) => !run.isPlayed())
+    for (const { plan } of open) scheduler.gate(plan.id, gateOf(plan, open.length))
+  }
+
+  /**
+   * A bound is a batch's share of it: one that nobody reads stops itself and not its neighbours. What cannot be read
+   * yet holds nothing up, or a batch whose advantages need its last group would wait for itself.
+   */
+  function gateOf({ id, policy: asked }: BatchPlan, open: number): Gate {
+    if (policy.get(asked.backend)?.paused) return 'paused'
+    const { ready, leased } = ledger.deliveries(id)
+    const tooMany = ready >= Math.max(1, Math.floor(config.limits.max_groups_ready / open))
+    const tooLarge = ready + leased > 0 && ledger.heldBytes(id) >= config.limits.max_bytes / open
+    return tooMany || tooLarge ? 'held' : 'open'
   }
 
   function forgetOldBatches(): void {
@@ -216,7 +231,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const now = { version: version ?? before.version, paused: pause ?? before.paused }
       policy.set(backend, now)
       if (now.version !== null) metrics.policyVersion(now.version)
-      scheduler.pause(draining || [...policy.values()].some((one) => one.paused))
+      holdWhenFull()
       return { backend, ...now }
     },
 

@@ -1,4 +1,5 @@
 // Decides whose turn it is to start: a bounded number of episodes at once, fair over batches, in order within one.
+import type { BatchProgress } from '../../protocol/batch.ts'
 
 /** One episode that may start. */
 export interface Start {
@@ -8,15 +9,18 @@ export interface Start {
   opensGroup(): boolean
 }
 
+export type Gate = BatchProgress['admission']
+
 export interface Scheduler {
   /** Puts a start into its batch's queue; `first` in front of it, for groups that are under way. */
   enqueue(batch: string, start: Start, place?: 'first' | 'last'): void
   /** Forgets what a batch has not started yet. */
   remove(batch: string): void
-  /** Nothing starts while paused; what runs goes on. */
+  /** Nothing of any batch starts while paused; what runs goes on. */
   pause(paused: boolean): void
-  /** No new group starts while held; groups under way go on. */
-  hold(held: boolean): void
+  /** What of one batch may start: everything, only what goes on with a group, or nothing. */
+  gate(batch: string, gate: Gate): void
+  gateOf(batch: string): Gate
   running(): number
   waiting(): number
   /** Resolves when nothing runs and nothing could start. */
@@ -30,13 +34,17 @@ export function createScheduler(capacity: number): Scheduler {
   const whenIdle: (() => void)[] = []
   let running = 0
   let paused = false
-  let held = false
+  /** Batches that are not open. */
+  const gates = new Map<string, Gate>()
 
   /** The next batch whose first start may run now. */
   function next(): [string, Start[]] | undefined {
     if (paused) return undefined
-    if (!held) return queues.entries().next().value
-    return [...queues].find(([, [start]]) => start?.opensGroup() === false)
+    if (gates.size === 0) return queues.entries().next().value
+    return [...queues].find(([batch, [start]]) => {
+      const gate = gates.get(batch)
+      return gate === undefined || (gate === 'held' && start?.opensGroup() === false)
+    })
   }
 
   function pump(): void {
@@ -72,16 +80,19 @@ export function createScheduler(capacity: number): Scheduler {
     },
     remove(batch) {
       queues.delete(batch)
+      gates.delete(batch)
       pump()
     },
     pause(now) {
       paused = now
       pump()
     },
-    hold(now) {
-      held = now
+    gate(batch, gate) {
+      if (gate === 'open') gates.delete(batch)
+      else gates.set(batch, gate)
       pump()
     },
+    gateOf: (batch) => gates.get(batch) ?? 'open',
     running: () => running,
     waiting: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
     idle() {

@@ -129,7 +129,7 @@ function specId(spec: JsonObject): string {
 }
 
 function contractOf(contracts: Record<string, RewardContract>, environment: string, path: string) {
-  const contract = contracts[environment]
+  const contract = Object.hasOwn(contracts, environment) ? contracts[environment] : undefined
   if (contract) return contract
   const names = Object.keys(contracts).join(', ')
   throw new PaddockError('invalid_task', `no environment ${environment}; there are ${names}`, {

@@ -1,31 +1,37 @@
 // The thread's entry: loads the engine once, then answers jobs. Whatever is thrown here is a fault of the thread.
-import { deserialize, serialize } from 'node:v8'
-import { workerData } from 'node:worker_threads'
-import { Piscina, transferableSymbol, valueSymbol } from 'piscina'
+import { type MessagePort, receiveMessageOnPort, threadId, workerData } from 'node:worker_threads'
 import type { Environment } from '../../envs/environment.ts'
 import { leaseJson, leaseMsgpack } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
 import { chooseEstimator, estimators } from '../../reward/estimators.ts'
-import type { EpisodeState } from '../../rollout/episode.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
 import {
+  JOB,
   type Job,
   type JobAnswer,
   type JobKind,
   type Jobs,
-  PROGRESS,
+  type LaneSetup,
+  type LaneTask,
+  STARTED_AT,
   type TurnJobResult,
-  type WorkerSetup,
 } from './jobs.ts'
+import { createStateCache } from './state-cache.ts'
 
-const { setup, progress } = workerData as { setup: WorkerSetup; progress: BigInt64Array }
+const { setup, progress } = workerData as LaneSetup
+/** What is thrown beside a job is heard only between two tasks, so that one takes no more batches than this. */
+const BATCHES_A_TASK = 32
 /** Where the two stand in a batch request. */
 const SETTINGS_PATH = { estimator: 'advantage.estimator', settings: 'advantage.settings' }
+const states = createStateCache(threadId)
 let engine: Promise<LoadedEngine> | null = null
+let port: MessagePort | null = null
+let jobsBegun = 0
+let batchesTaken = 0
 
 type Handlers = {
   [Kind in JobKind]: (
@@ -37,17 +43,9 @@ type Handlers = {
 const handlers: Handlers = {
   warm: () => null,
   begin: (plan, engine) => cross(begin(plan, engine)),
-  advance: ({ state, reply }, engine) =>
-    cross(advance(deserialize(state) as EpisodeState, reply, engine)),
+  advance: ({ state, reply }, engine) => cross(advance(states.open(state), reply, engine)),
   conclude: ({ state, plan, outcome, reason }, engine) =>
-    cross(
-      conclude(
-        state ? (deserialize(state) as EpisodeState) : emptyState(plan),
-        outcome,
-        reason,
-        engine,
-      ),
-    ),
+    cross(conclude(state ? states.open(state) : emptyState(plan), outcome, reason, engine)),
   environments: (_, { environments }) =>
     Object.fromEntries([...environments].map(([name, { contract }]) => [name, contract])),
   generate({ environment, count, seed }, engine) {
@@ -80,22 +78,35 @@ const handlers: Handlers = {
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,
 }
 
-/** Piscina calls this with one batch at a time; the main thread sees which of its jobs runs. */
-export default async function run(jobs: readonly Job[]): Promise<unknown> {
-  engine ??= loadEngine(setup)
-  const answers: JobAnswer<JobKind>[] = []
-  for (const [index, job] of jobs.entries()) {
-    Atomics.store(progress, PROGRESS.index, BigInt(index))
-    Atomics.store(progress, PROGRESS.startedAt, process.hrtime.bigint())
-    answers.push(await answer(job))
+/** Piscina calls this with one task at a time; the jobs come and their answers go through the port. */
+export default async function run(task: LaneTask): Promise<JobAnswer<'warm'> | number> {
+  if (task.kind === 'work') return work()
+  port = task.port
+  return answer({ kind: 'warm', input: null })
+}
+
+async function work(): Promise<number> {
+  if (!port) throw new Error('the thread died between two jobs, and the new one knows no port')
+  for (let batches = 0; batches < BATCHES_A_TASK; batches++) {
+    const received = receiveMessageOnPort(port) as { message: Job[] } | undefined
+    if (!received) break
+    const answers: JobAnswer<JobKind>[] = []
+    for (const job of received.message) {
+      Atomics.store(progress, JOB, BigInt(jobsBegun++))
+      Atomics.store(progress, STARTED_AT, process.hrtime.bigint())
+      answers.push(await answer(job))
+    }
+    port.postMessage(answers, buffersOfAll(answers))
+    batchesTaken++
   }
-  return moved(answers)
+  return batchesTaken
 }
 
 /** A PaddockError is an answer; anything else a fault of this thread. */
 async function answer<Kind extends JobKind>({ kind, input }: Job<Kind>): Promise<JobAnswer<Kind>> {
   try {
-    return { ok: true, out: await handlers[kind](input, await (engine as Promise<LoadedEngine>)) }
+    engine ??= loadEngine(setup)
+    return { ok: true, out: await handlers[kind](input, await engine) }
   } catch (error) {
     if (!(error instanceof PaddockError)) throw error
     const { code, message, path } = error
@@ -116,27 +127,25 @@ function inspect(
 }
 
 function cross(result: TurnResult): TurnJobResult {
-  return result.kind === 'request' ? { ...result, state: serialize(result.state) } : result
+  return result.kind === 'request' ? { ...result, state: states.keep(result.state) } : result
 }
 
-/** Hands the answers' large buffers over instead of copying them. */
-function moved(answers: readonly JobAnswer<JobKind>[]): unknown {
-  const buffers = answers.flatMap((answer) => (answer.ok ? buffersOf(answer.out) : []))
-  if (buffers.length === 0) return answers
-  return Piscina.move({ [transferableSymbol]: buffers, [valueSymbol]: answers } as never)
+/** The answers' large buffers, which are handed over instead of copied. */
+function buffersOfAll(answers: readonly JobAnswer<JobKind>[]): ArrayBuffer[] {
+  return answers.flatMap((answer) => (answer.ok ? buffersOf(answer.out) : []))
 }
 
-function buffersOf(out: unknown): ArrayBufferLike[] {
+function buffersOf(out: unknown): ArrayBuffer[] {
   if (out instanceof Uint8Array) return owned(out)
   const result = out as Partial<Extract<TurnJobResult, { kind: 'request' }>> &
     Partial<Extract<TurnJobResult, { kind: 'end' }>>
   if (result?.kind === 'end' && result.sealed) return owned(result.sealed.blob)
   if (result?.kind === 'request' && result.state && result.request)
-    return [...owned(result.state), ...owned(result.request.body)]
+    return [...owned(result.state.bytes), ...owned(result.request.body)]
   return []
 }
 
 /** A small view may share Node's buffer pool with others, which must not be handed over. */
-function owned(bytes: Uint8Array): ArrayBufferLike[] {
-  return bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer] : []
+function owned(bytes: Uint8Array): ArrayBuffer[] {
+  return bytes.byteLength === bytes.buffer.byteLength ? [bytes.buffer as ArrayBuffer] : []
 }

@@ -6,6 +6,8 @@ import { isEmail, shown } from '../kernel/values.ts'
 import { problem } from './problem.ts'
 import { TASK_SPEC_SCHEMA } from './schema.ts'
 
+/** Faults of one spec that are put into words: each shows a part of it, and a hostile one has a hundred thousand. */
+const MAX_FAULTS = 50
 /** Choices up to here are named one by one. */
 const MAX_NAMED_CHOICES = 12
 
@@ -16,10 +18,8 @@ export function formProblems(spec: JsonObject): TaskProblem[] {
   // Compiling takes 0.1 s: not before the first spec is looked at.
   compiled ??= compile()
   if (compiled(spec)) return []
-  return (compiled.errors ?? []).filter(isCause).map((error) => {
-    const found = error.data === undefined ? 'nothing' : shown(error.data)
-    return problem('V01', pathOf(error), expectedBy(error), found)
-  })
+  const causes = (compiled.errors ?? []).filter(isCause).slice(0, MAX_FAULTS)
+  return causes.map((error) => problem('V01', pathOf(error), expectedBy(error), foundBy(error)))
 }
 
 function compile(): ValidateFunction {
@@ -59,6 +59,13 @@ function pathOf({ instancePath, keyword, params }: ErrorObject): string {
     (path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : path ? `${path}.${part}` : part),
     '',
   )
+}
+
+/** The value that is wrong: of a missing member nothing, of an unknown one its own. */
+function foundBy({ keyword, params, data }: ErrorObject): string {
+  if (keyword === 'required' || data === undefined) return 'nothing'
+  if (keyword !== 'additionalProperties') return shown(data)
+  return shown((data as JsonObject)[String(params.additionalProperty)])
 }
 
 function expectedBy({ keyword, message = '', params, data }: ErrorObject): string {
