@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { PaddockError } from '../../protocol/errors.ts'
 import { loadConfig } from '../config.ts'
 import { fromSource } from '../from-source.ts'
-import { writeScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/scripts.ts'
 import { startSimulatorProcess } from '../runtime/simulator-process.ts'
 import { qwenFolder } from './playground.ts'
 
@@ -25,8 +25,9 @@ const SIMULATOR_FLAGS = ['--prepared', '--mix', 'correct=0.5,wrong=0.3,forbidden
 
 /** `flags` go to the load driver (`--seconds`, `--rounds`, `--concurrency`, `--json`). */
 export async function bench(flags: readonly string[]): Promise<void> {
-  const scripts = await writeScripts(loadConfig({ file: null }))
-  const simulator = await startSimulatorProcess(['--scripts', scripts, ...SIMULATOR_FLAGS])
+  const simulator = await withScripts(loadConfig({ file: null }), (scripts) =>
+    startSimulatorProcess(['--scripts', scripts, ...SIMULATOR_FLAGS]),
+  )
   const server = program('../main', ['serve', '--port', '0', ...backendFlags(simulator)], 'pipe')
   try {
     const url = await listening(server)

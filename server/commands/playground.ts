@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { writeScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/scripts.ts'
 import { type SimulatorProcess, startSimulatorProcess } from '../runtime/simulator-process.ts'
 import { type Running, serve } from '../serve.ts'
 
@@ -27,8 +27,10 @@ export interface PlaygroundOptions {
 /** Starts simulator and server with the shipped packs and two backends on it: `main` (vLLM) and `sglang`. */
 export async function openPlayground(options: PlaygroundOptions, log: Logger): Promise<Playground> {
   const base = { server: { port: options.port }, log: { level: log.level }, ...options.settings }
-  const scripts = await writeScripts(loadConfig({ file: null, flags: base }))
-  const simulator = await startSimulatorProcess(['--scripts', scripts, ...options.simulatorFlags])
+  // The simulator has read its scripts when it says that it listens.
+  const simulator = await withScripts(loadConfig({ file: null, flags: base }), (scripts) =>
+    startSimulatorProcess(['--scripts', scripts, ...options.simulatorFlags]),
+  )
   try {
     const backend = { url: simulator.url, model: simulator.model, model_dir: qwenFolder() }
     const backends = {

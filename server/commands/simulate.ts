@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { fromSource } from '../from-source.ts'
-import { writeScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/scripts.ts'
 
 const program = fileURLToPath(
   new URL(`../../bench/simulator/main.${fromSource ? 'ts' : 'js'}`, import.meta.url),
@@ -12,8 +12,8 @@ const program = fileURLToPath(
 
 /** `args` go to the simulator as they are; without `--scripts` they are made from the packs. Ends as the child ends. */
 export async function simulate(config: Config, args: readonly string[]): Promise<void> {
-  const scripts = args.includes('--scripts') ? [] : ['--scripts', await writeScripts(config)]
-  await runSimulator([...scripts, ...args])
+  if (args.includes('--scripts')) await runSimulator(args)
+  else await withScripts(config, (scripts) => runSimulator(['--scripts', scripts, ...args]))
 }
 
 /** The simulator's own list of flags. */
@@ -23,7 +23,9 @@ export function simulatorHelp(): Promise<void> {
 
 async function runSimulator(args: readonly string[]): Promise<void> {
   const loader = fromSource ? ['--import', 'tsx'] : []
-  const child = spawn(process.execPath, [...loader, program, ...args], { stdio: 'inherit' })
+  // The channel closes when this process is gone, and the simulator ends itself then.
+  const stdio = ['inherit', 'inherit', 'inherit', 'ipc'] as const
+  const child = spawn(process.execPath, [...loader, program, ...args], { stdio: [...stdio] })
   let asked = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const)
     process.on(signal, () => {
@@ -31,5 +33,5 @@ async function runSimulator(args: readonly string[]): Promise<void> {
       child.kill(signal)
     })
   const [code] = (await once(child, 'exit')) as [number | null]
-  process.exit(code ?? (asked ? 0 : 1))
+  process.exitCode = code ?? (asked ? 0 : 1)
 }

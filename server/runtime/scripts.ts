@@ -1,5 +1,5 @@
 // Writes what the policy simulator plays: each task's request and its transcripts, as a file that its operator names.
-import { mkdtemp, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Config } from '../config.ts'
@@ -8,18 +8,32 @@ import { createPool, type Pool } from './pool.ts'
 import { poolOptions } from './pool-options.ts'
 import { loadTasks, type TaskCatalogue } from './tasks.ts'
 
-/** Reads the configured packs and writes their scripts; the path of the file. */
-export async function writeScripts(config: Config): Promise<string> {
+/** Writes the scripts of the configured packs, hands over the file's path, and takes the file away when `use` is over. */
+export async function withScripts<T>(
+  config: Config,
+  use: (file: string) => Promise<T>,
+): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'paddock-scripts-'))
+  try {
+    const file = join(folder, 'scripts.jsonl')
+    await writeFile(file, await readScripts(config))
+    return await use(file)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function readScripts(config: Config): Promise<string> {
   const pool = createPool({ ...poolOptions(config), models: {}, threads: 1 })
   try {
-    return await writeScriptsOf(await loadTasks(await readPacks(config), pool), pool)
+    return await scriptsOf(await loadTasks(await readPacks(config), pool), pool)
   } finally {
     await pool.close()
   }
 }
 
 /** One JSON line a task that has transcripts: `{match, transcripts}`, `match` its first user message. */
-async function writeScriptsOf(tasks: TaskCatalogue, pool: Pool): Promise<string> {
+async function scriptsOf(tasks: TaskCatalogue, pool: Pool): Promise<string> {
   const lines: string[] = []
   for (const { task } of tasks.specs()) {
     const { environment, id, spec } = task
@@ -30,7 +44,5 @@ async function writeScriptsOf(tasks: TaskCatalogue, pool: Pool): Promise<string>
     )
     lines.push(JSON.stringify({ match: user?.content ?? '', transcripts: spec.transcripts }))
   }
-  const file = join(await mkdtemp(join(tmpdir(), 'paddock-')), 'scripts.jsonl')
-  await writeFile(file, `${lines.join('\n')}\n`)
-  return file
+  return `${lines.join('\n')}\n`
 }

@@ -22,8 +22,16 @@ LONGEST_WAIT_S = 60.0
 # Up to so much of a wait is added by chance, so that many workers do not come back at once.
 JITTER = 0.25
 
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The server redirects nowhere: who answers so is another, and must not get the token."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
 # Requests stay inside the cluster: what HTTP_PROXY says is for the way out of it.
-_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+_opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirect)
 
 
 @dataclass(frozen=True)

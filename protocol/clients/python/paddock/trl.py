@@ -48,7 +48,7 @@ class RolloutWorker:
         batches_in_flight: int = 2,
         batch: Mapping[str, Any] | None = None,
         buffer_size: int = 512,
-        first_version: int = 0,
+        first_version: int | None = None,
         client: Client | None = None,
     ):
         """
@@ -59,8 +59,7 @@ class RolloutWorker:
             buffer_size: rows that wait for the trainer; more would be too old when their turn
                 comes.
             first_version: added to TRL's count of weight updates, which begins at 0 in every run.
-                After a restart
-                give what was announced last: a version never goes back.
+                Default: the version that the server knows, because a version never goes back.
         """
         if not tasks:
             raise ValueError("tasks: expected at least one, found none")
@@ -71,8 +70,11 @@ class RolloutWorker:
         self._groups_per_batch = groups_per_batch
         self._batches_in_flight = batches_in_flight
         self._batch = dict(batch or {})
-        self._first_version = first_version
-        self._version = first_version
+        self._backend = self._batch.get("policy", {}).get("backend", "main")
+        # Whoever starts a training has no update under way: a pause of a run before is over.
+        known = self._client.announce_policy(backend=self._backend, pause=False)["version"]
+        self._first_version = (known or 0) if first_version is None else first_version
+        self._version = self._first_version
         self._group_numbers = itertools.count()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
@@ -94,8 +96,7 @@ class RolloutWorker:
     def update_model_version(self, version: int) -> None:
         """Tells the server which version the policy now serves; rows of older ones keep theirs."""
         self._version = self._first_version + version
-        backend = self._batch.get("policy", {}).get("backend", "main")
-        self._client.announce_policy(self._version, backend)
+        self._client.announce_policy(self._version, self._backend)
 
     def check_health(self, stale_after_s: float) -> None:
         """Raises RuntimeError where the thread has failed, or the server has not answered for

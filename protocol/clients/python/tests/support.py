@@ -1,4 +1,4 @@
-"""The server under test: its address, the simulator behind it, and a batch in which much goes wrong."""
+"""The server under test: its address, the simulator behind it, and a batch full of trouble."""
 
 import json
 import os
@@ -48,6 +48,13 @@ def sums(*numbers: int) -> list[dict[str, Any]]:
     return [{"task": f"arithmetic/sum-{number}"} for number in numbers]
 
 
+def request_of(number: int) -> str:
+    """What the user asks in `sum-<number>`: by it a fault finds the task's conversations."""
+    url = f"{os.environ['ROLLOUT_URL']}/v1/tasks/arithmetic/sum-{number}"
+    with urllib.request.urlopen(url) as answer:
+        return str(json.load(answer)["messages"][-1]["content"])
+
+
 def is_cut(episode: Any) -> bool:
     return len(episode["samples"]) > 1
 
@@ -59,7 +66,7 @@ class HouseTest(unittest.TestCase):
         set_faults()
 
     def assert_troubled(self, group: Any) -> None:
-        """The group has what the test is about: a failed, a truncated and a cut member, and more."""
+        """The group has what it is about: a failed, a truncated, a cut and a whole member."""
         outcomes = [episode["outcome"] for episode in group["episodes"]]
         self.assertIn("contract_violation", outcomes)
         self.assertIn("ok_truncated", outcomes)

@@ -61,7 +61,9 @@ class ClientTest(HouseTest):
         deliveries = [group["lease"]["delivery"] for group in self.client.groups(batch_id)]
         self.assertEqual(deliveries, [2])
 
-    def test_break_acknowledges_the_group_it_leaves_and_hands_back_those_not_looked_at(self) -> None:
+    def test_break_acknowledges_the_group_it_leaves_and_hands_back_those_not_looked_at(
+        self,
+    ) -> None:
         batch_id = self.client.submit(batch(tasks=sums(0, 1, 2)))["id"]
         self.client.progress(batch_id)
         while self.client.progress(batch_id)["groups"]["ready"] < 3:
@@ -70,7 +72,9 @@ class ClientTest(HouseTest):
             for _ in groups:
                 break
         counts = self.client.progress(batch_id)["groups"]
-        self.assertEqual((counts["settled"], counts["ready"], counts["leased"]), ({"acked": 1}, 2, 0))
+        self.assertEqual(
+            (counts["settled"], counts["ready"], counts["leased"]), ({"acked": 1}, 2, 0)
+        )
 
     def test_ack_and_nack_decide_at_once_and_the_loop_does_not_decide_again(self) -> None:
         batch_id = self.client.submit(batch(tasks=sums(0)))["id"]

@@ -35,7 +35,7 @@ def episode(outcome: str, turns: list[Any], samples: list[Any], advantage: float
     }
 
 
-# Two turns of two ids each in one chain: prompt 10 11, sampled 12 13, observation 14, sampled 15 16.
+# Two turns in one chain: prompt 10 11, sampled 12 13, observation 14, sampled 15 16.
 CHAIN = {
     "ids": [10, 11, 12, 13, 14, 15, 16],
     "mask": [0, 0, 1, 1, 0, 1, 1],

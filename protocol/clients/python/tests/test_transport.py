@@ -14,7 +14,11 @@ from paddock.transport import LONGEST_WAIT_S, Transport
 
 def problem(status: int, code: str, **more: Any) -> tuple[int, dict[str, str], bytes]:
     body = {"status": status, "code": code, "detail": "why", "path": "tasks[0]", "retryable": True}
-    return status, {"content-type": "application/problem+json"}, json.dumps({**body, **more}).encode()
+    return (
+        status,
+        {"content-type": "application/problem+json"},
+        json.dumps({**body, **more}).encode(),
+    )
 
 
 OK = (200, {"content-type": "application/json"}, b'{"step": 1}')
@@ -47,7 +51,7 @@ class TransportTest(unittest.TestCase):
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def tearDown(self) -> None:
         self.server.shutdown()
@@ -116,7 +120,16 @@ class TransportTest(unittest.TestCase):
         self.answers = [(502, {"content-type": "text/html"}, b"<h1>Bad Gateway</h1>")]
         with self.assertRaises(PaddockError) as caught:
             self.client().heartbeat(1)
-        self.assertEqual((caught.exception.code, caught.exception.detail), ("", "<h1>Bad Gateway</h1>"))
+        self.assertEqual(
+            (caught.exception.code, caught.exception.detail), ("", "<h1>Bad Gateway</h1>")
+        )
+
+    def test_a_redirect_is_not_followed_so_that_no_other_host_gets_the_token(self) -> None:
+        self.answers = [(307, {"location": f"{self.url}/elsewhere"}, b""), OK]
+        with self.assertRaises(PaddockError) as caught:
+            self.client(token="secret").heartbeat(1)
+        self.assertEqual(caught.exception.status, 307)
+        self.assertEqual(len(self.seen), 1)
 
     def test_a_connection_that_breaks_is_tried_again_with_the_same_body(self) -> None:
         self.answers = [None, OK]

@@ -48,8 +48,10 @@ def _value(data: bytes, at: int) -> tuple[Any, int]:
         return first - 0x100, at
     if first < 0xC0:
         kind, size = ("map", 0x0F) if first < 0x90 else ("array", 0x0F)
-        return _sized(data, at, "str", first & 0x1F) if first >= 0xA0 else _sized(
-            data, at, kind, first & size
+        return (
+            _sized(data, at, "str", first & 0x1F)
+            if first >= 0xA0
+            else _sized(data, at, kind, first & size)
         )
     if first in CONSTANTS:
         return CONSTANTS[first], at

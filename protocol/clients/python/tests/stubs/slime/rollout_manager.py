@@ -7,6 +7,7 @@ import json
 import sys
 from typing import Any
 
+from block_yaml import read_yaml
 from slime.rollout.base_types import RolloutFnEvalOutput, RolloutFnTrainOutput
 from slime.utils.types import Sample
 
@@ -109,17 +110,6 @@ def check_sample(args: Any, sample: Sample) -> None:
     assert all(isinstance(version, str) for version in sample.weight_versions)
 
 
-def read_config(path: str) -> dict[str, Any]:
-    """Of YAML as much as the examples use: one key a line, its value as JSON or bare text."""
-    config = {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            if line.strip() and not line.startswith("#"):
-                key, _, text = line.strip().partition(": ")
-                config[key] = json.loads(text) if text[:1] in '{["0123456789' else text
-    return config
-
-
 def main(argv: list[str]) -> None:
     """`train.py`: all rollouts of a run, and their figures as a line of JSON."""
     parser = argparse.ArgumentParser()
@@ -137,13 +127,11 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--use-tis", action="store_true")
     parser.add_argument("--reward-key", default=None)
     args = parser.parse_args(argv)
-    for key, value in read_config(args.custom_config_path).items():
+    for key, value in read_yaml(args.custom_config_path).items():
         setattr(args, key, value)
     with open(args.prompt_data, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
-    rows = [
-        {"prompt": line[args.input_key], "metadata": line[args.metadata_key]} for line in lines
-    ]
+    rows = [{"prompt": line[args.input_key], "metadata": line[args.metadata_key]} for line in lines]
     source = DataSource(args, rows)
     counts = []
     for rollout_id in range(args.num_rollout):

@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 from typing import Any
 
+from block_yaml import read_yaml
 from verl.experimental.agent_loop.agent_loop import AgentLoopWorker, scores_of
 from verl.tensor import Tensor
 from verl.trainer.ppo.core_algos import get_adv_estimator_fn
@@ -34,16 +35,6 @@ def build_config(overrides: list[str]) -> Any:
         number = text.replace(".", "", 1).isdigit()
         setattr(node, name, json.loads(text) if number or text in ("true", "false") else text)
     return root
-
-
-def read_agent_loops(path: str) -> dict[str, dict[str, Any]]:
-    """Of YAML as much as the examples use: a list of one mapping, its values JSON or bare text."""
-    entry: dict[str, Any] = {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            key, _, text = line.removeprefix("- ").strip().partition(": ")
-            entry[key] = json.loads(text) if text[:1] in '{["' else text
-    return {entry.pop("name"): entry}
 
 
 def read_rows(path: str) -> list[dict[str, Any]]:
@@ -76,7 +67,7 @@ def build_loop(config: Any, entry: dict[str, Any]) -> Any:
 def main(overrides: list[str]) -> None:
     config = build_config(overrides)
     rollout = config.actor_rollout_ref.rollout
-    entries = read_agent_loops(rollout.agent.agent_loop_config_path)
+    entries = {one.pop("name"): one for one in read_yaml(rollout.agent.agent_loop_config_path)}
     entry = entries[rollout.agent.default_agent_loop]
     worker = AgentLoopWorker(config, lambda: build_loop(config, entry))
     rows = read_rows(config.data.train_files)[: config.data.train_batch_size]
@@ -85,7 +76,9 @@ def main(overrides: list[str]) -> None:
     width = rollout.response_length
     advantages, _ = estimate(
         token_level_rewards=Tensor([[score] for score in scores_of(outputs)]),
-        response_mask=Tensor([one.response_mask + [0] * (width - len(one.response_mask)) for one in outputs]),
+        response_mask=Tensor(
+            [one.response_mask + [0] * (width - len(one.response_mask)) for one in outputs]
+        ),
         index=[f"uid-{number // rollout.n}" for number in range(len(outputs))],
         config=config.algorithm,
     )

@@ -30,7 +30,12 @@ class AgentLoopOutput:
 
 class AgentLoopBase:
     def __init__(
-        self, trainer_config: Any, server_manager: Any, tokenizer: Any, processor: Any, **kwargs: Any
+        self,
+        trainer_config: Any,
+        server_manager: Any,
+        tokenizer: Any,
+        processor: Any,
+        **kwargs: Any,
     ):
         assert not kwargs, f"unknown settings of the agent loop: {sorted(kwargs)}"
         self.config = trainer_config.config
