@@ -184,6 +184,23 @@ program
   })
 
 program
+  .command('render')
+  .description(
+    "Render conversations with a model's own chat template: JSON Lines in, {id, text, ids} out.",
+  )
+  .option('--model-dir <folder>', 'model folder of lines that name none')
+  .addHelpText(
+    'after',
+    example(
+      `echo '{"id":"1","messages":[{"role":"user","content":"hi"}]}' | paddock render --model-dir m`,
+    ),
+  )
+  .action(async (flags: { modelDir?: string }) => {
+    const { render } = await import('./commands/render.ts')
+    process.exitCode = await render(flags.modelDir ?? null)
+  })
+
+program
   .command('simulate')
   .description('Run the policy simulator on the transcripts of the configured packs.')
   .option('-c, --config <file>', 'settings; default: paddock.yaml of the working folder')

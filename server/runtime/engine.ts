@@ -1,17 +1,16 @@
 // The engine of one thread: environments by name and chat models by backend, read from disk before the first turn.
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { arithmetic } from '../../envs/arithmetic/arithmetic.ts'
 import type { Environment } from '../../envs/environment.ts'
 import { office } from '../../envs/office/office.ts'
 import { rewardContractSchema } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
+import { isPlainObject } from '../../protocol/json.ts'
 import { checkContract } from '../../reward/contract.ts'
-import type { ChatModel, ModelFiles } from '../../rollout/chat/chat-model.ts'
+import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import type { Engine } from '../../rollout/episode.ts'
 import type { WorkerSetup } from './jobs.ts'
+import { readModelFolder } from './model-folder.ts'
 
 export type LoadedEngine = Engine & { environments: ReadonlyMap<string, Environment> }
 
@@ -26,7 +25,9 @@ export async function loadEngine(setup: WorkerSetup): Promise<LoadedEngine> {
   const models = new Map<string, ChatModel>()
   const byFolder = new Map<string, ChatModel>()
   for (const [backend, folder] of Object.entries(setup.models)) {
-    const model = byFolder.get(folder) ?? createChatModel(await readModelFolder(backend, folder))
+    const model =
+      byFolder.get(folder) ??
+      createChatModel(await readModelFolder(`backends.${backend}.model_dir`, folder))
     byFolder.set(folder, model)
     models.set(backend, model)
   }
@@ -120,28 +121,5 @@ function described(name: string, environment: Environment): Environment {
       const limits = isPlainObject(description.limits) ? description.limits : {}
       return { ...description, title: description.title, limits }
     },
-  }
-}
-
-async function readModelFolder(backend: string, folder: string): Promise<ModelFiles> {
-  const read = async (file: string) => readFile(join(folder, file), 'utf8')
-  try {
-    const [tokenizer, config] = await Promise.all([
-      read('tokenizer.json'),
-      read('tokenizer_config.json'),
-    ])
-    const template = await read('chat_template.jinja').catch(() => null)
-    return {
-      tokenizer: JSON.parse(tokenizer) as JsonObject,
-      config: JSON.parse(config) as JsonObject,
-      template,
-    }
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new PaddockError(
-      'invalid_config',
-      `backends.${backend}.model_dir: expected a Hugging Face model folder at ${folder}: ${why}`,
-      { cause },
-    )
   }
 }
