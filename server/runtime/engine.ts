@@ -118,7 +118,18 @@ function described(name: string, environment: Environment): Environment {
       const description: unknown = call('describe', () => environment.describe(task))
       if (!isPlainObject(description) || typeof description.title !== 'string')
         return refuse('describe', 'must return {title, limits}')
-      const limits = isPlainObject(description.limits) ? description.limits : {}
+      const limits: Record<string, unknown> = isPlainObject(description.limits)
+        ? description.limits
+        : {}
+      for (const name of ['max_turns', 'max_calls'])
+        if (
+          limits[name] !== undefined &&
+          !(Number.isSafeInteger(limits[name]) && Number(limits[name]) >= 1)
+        )
+          refuse(
+            'describe',
+            `must return limits.${name} as a whole number from 1, got ${limits[name]}`,
+          )
       return { ...description, title: description.title, limits }
     },
   }
