@@ -183,48 +183,46 @@ describe('a delivered group', () => {
     }
   })
 
-  test.each(['main', 'sglang'])(
-    'over %s is aligned: arrays, turns, advantages',
-    async (backend) => {
-      const mode = backend === 'main' ? 'chat' : 'tokens'
-      const { groups } = await house.run(
-        batch({
-          tasks: sums(1, 2),
-          group_size: 8,
-          policy: { backend, mode, sampling: { seed: 5, max_tokens: 512 } },
-        }),
-      )
-      for (const group of groups) {
-        expect(group.contract).toMatch(/^arithmetic@1#[0-9a-f]{12}$/)
-        const advantages = group.episodes.map(({ advantage }) => advantage ?? Number.NaN)
-        expect(Math.abs(advantages.reduce((a, b) => a + b, 0))).toBeLessThan(1e-9)
-        for (const { samples, turns, advantage, reward } of group.episodes) {
-          expect(reward === 0 || reward === 1).toBe(true)
-          for (const { ids, mask, logprobs, prompt_length, versions } of samples) {
-            expect([mask.length, logprobs.length]).toEqual([ids.length, ids.length])
-            expect(mask.indexOf(1)).toBe(prompt_length)
-            for (const [k, logprob] of logprobs.entries())
-              expect(mask[k] === 1 ? Number.isFinite(logprob) && logprob <= 0 : logprob === 0).toBe(
-                true,
-              )
-            const spanned = versions.reduce((sum, { start, end }) => sum + end - start, 0)
-            expect(spanned).toBe(mask.filter((bit) => bit === 1).length)
-          }
-          for (const turn of turns) {
-            expect(turn.advantage).toBe(advantage)
-            expect(
-              samples[turn.sample ?? -1]?.mask
-                .slice(turn.start, turn.end)
-                .every((bit) => bit === 1),
-            ).toBe(true)
-          }
-          const inTurns = turns.reduce((sum, { start, end }) => sum + end - start, 0)
-          const sampled = samples.flatMap(({ mask }) => mask).filter((bit) => bit === 1).length
-          expect(inTurns).toBe(sampled)
+  test.each([
+    ['main', 'chat'],
+    ['main', 'tokens'],
+    ['sglang', 'tokens'],
+  ])('over %s in mode %s is aligned: arrays, turns, advantages', async (backend, mode) => {
+    const { groups } = await house.run(
+      batch({
+        tasks: sums(1, 2),
+        group_size: 8,
+        policy: { backend, mode, sampling: { seed: 5, max_tokens: 512 } },
+      }),
+    )
+    for (const group of groups) {
+      expect(group.contract).toMatch(/^arithmetic@1#[0-9a-f]{12}$/)
+      const advantages = group.episodes.map(({ advantage }) => advantage ?? Number.NaN)
+      expect(Math.abs(advantages.reduce((a, b) => a + b, 0))).toBeLessThan(1e-9)
+      for (const { samples, turns, advantage, reward } of group.episodes) {
+        expect(reward === 0 || reward === 1).toBe(true)
+        for (const { ids, mask, logprobs, prompt_length, versions } of samples) {
+          expect([mask.length, logprobs.length]).toEqual([ids.length, ids.length])
+          expect(mask.indexOf(1)).toBe(prompt_length)
+          for (const [k, logprob] of logprobs.entries())
+            expect(mask[k] === 1 ? Number.isFinite(logprob) && logprob <= 0 : logprob === 0).toBe(
+              true,
+            )
+          const spanned = versions.reduce((sum, { start, end }) => sum + end - start, 0)
+          expect(spanned).toBe(mask.filter((bit) => bit === 1).length)
         }
+        for (const turn of turns) {
+          expect(turn.advantage).toBe(advantage)
+          expect(
+            samples[turn.sample ?? -1]?.mask.slice(turn.start, turn.end).every((bit) => bit === 1),
+          ).toBe(true)
+        }
+        const inTurns = turns.reduce((sum, { start, end }) => sum + end - start, 0)
+        const sampled = samples.flatMap(({ mask }) => mask).filter((bit) => bit === 1).length
+        expect(inTurns).toBe(sampled)
       }
-    },
-  )
+    }
+  })
 
   test('is the same in msgpack as in JSON, token arrays as little-endian bin', async () => {
     const { id } = await house.api.submit(batch({ tasks: sums(3) }))
