@@ -5,4 +5,4 @@ python3 train.py "${MODEL_ARGS[@]}" \
   --prompt-data prompts.jsonl --input-key prompt --metadata-key metadata \
   --num-rollout 2 --rollout-batch-size 4 --n-samples-per-prompt 8 \
   --rollout-temperature 1 --rollout-max-response-len 512 \
-  --advantage-estimator grpo --use-dynamic-global-batch-size --use-tis
+  --advantage-estimator grpo --num-steps-per-rollout 1 --use-tis

@@ -5,10 +5,10 @@ import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from paddock.errors import TOLD_CHARACTERS, PaddockError
 from paddock.transport import Answer
-from paddock.wire import LeaseAnswer
 
 logger = logging.getLogger("paddock")
 
@@ -21,12 +21,33 @@ class Encoding:
 
     name: str
     accept: str
-    read: Callable[[Answer], LeaseAnswer]
+    read: Callable[[Answer], Any]
 
 
-def read_json(answer: Answer) -> LeaseAnswer:
+def read_json(answer: Answer) -> Any:
     """Sequences are lists."""
-    return cast(LeaseAnswer, json.loads(answer.body))
+    return json.loads(answer.body)
+
+
+def read_answer(answer: Answer, read: Callable[[Answer], Any], *keys: str) -> Any:
+    """What `read` makes of an answer: an object that has `keys`.
+
+    Raises:
+        PaddockError: where it is none, as a login page that came with status 200.
+    """
+    cause: Exception | None = None
+    try:
+        value = read(answer)
+        if isinstance(value, dict) and value.keys() >= set(keys):
+            return value
+    # msgpack and numpy raise classes of their own for bytes that are none of theirs.
+    except Exception as error:
+        cause = error
+    detail = (
+        f"{answer.url}: expected an object with {' and '.join(keys)}, found {answer.content_type} "
+        f"that begins {answer.body[:TOLD_CHARACTERS]!r}; is that a Paddock server?"
+    )
+    raise PaddockError(answer.status, "", detail) from cause
 
 
 def choose_encoding() -> Encoding:
@@ -47,7 +68,7 @@ def choose_encoding() -> Encoding:
 def _msgpack(msgpack: Any, numpy: Any) -> Encoding:
     """Sequences are read-only arrays over the received bytes: <i4 ids, |u1 mask, <f4 logprobs."""
 
-    def read(answer: Answer) -> LeaseAnswer:
+    def read(answer: Answer) -> Any:
         if answer.content_type != MSGPACK:
             return read_json(answer)
         lease = msgpack.unpackb(answer.body, raw=False, strict_map_key=False)
@@ -57,6 +78,6 @@ def _msgpack(msgpack: Any, numpy: Any) -> Encoding:
                 for sample in episode["samples"]:
                     for name, dtype in dtypes.items():
                         sample[name] = numpy.frombuffer(sample[name], dtype=dtype)
-        return cast(LeaseAnswer, lease)
+        return lease
 
     return Encoding("msgpack", f"{MSGPACK}, application/json;q=0.5", read)

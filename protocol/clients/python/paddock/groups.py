@@ -5,8 +5,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Protocol
+from typing import Protocol, Self
 
+from paddock.errors import PaddockError
 from paddock.wire import AckResult, Group, LeaseAnswer
 
 logger = logging.getLogger("paddock")
@@ -25,6 +26,8 @@ class Leasing(Protocol):
 
     def nack(self, *groups: Group, reason: str | None = None) -> list[AckResult]: ...
 
+    def once(self) -> Self: ...
+
 
 class Groups(Iterator[Group]):
     """Iterates until the batch is done. Asking for the next group acknowledges the one before.
@@ -33,7 +36,8 @@ class Groups(Iterator[Group]):
             for group in groups:
                 train(group)
 
-    An exception in the body hands back what is not acknowledged, and another trainer gets it.
+    An exception in the body hands back what is not acknowledged, and another trainer gets it; it
+    goes on even where the server cannot be told.
     `break` acknowledges the group of the body that it leaves. Without `with`, a group whose body
     was left that way stays leased until its lease runs out, and is delivered again. `ack` and
     `nack` decide at once and otherwise.
@@ -77,9 +81,11 @@ class Groups(Iterator[Group]):
         """Acknowledges the current group now. `late`: its lease had run out, so that it may be
         delivered once more.
         """
-        group = self._take_current("ack")
+        group = self._open_group("ack")
         [result] = self._client.ack(group)
-        if result != "acked":
+        self._current = None
+        # A duplicate is the answer to a request that was sent twice: it counted once.
+        if result not in ("acked", "duplicate"):
             logger.warning(
                 "group %s: its ack came to %s after a lease of %s s; "
                 "it may have been delivered twice: raise lease_s",
@@ -91,26 +97,36 @@ class Groups(Iterator[Group]):
 
     def nack(self, reason: str | None = None) -> AckResult:
         """Hands the current group back now: it is ready again at once."""
-        [result] = self._client.nack(self._take_current("nack"), reason=reason)
+        [result] = self._client.nack(self._open_group("nack"), reason=reason)
+        self._current = None
         return result
 
-    def _take_current(self, verb: str) -> Group:
+    def _open_group(self, verb: str) -> Group:
         if self._current is None:
             raise ValueError(
                 f"{verb}: expected a group that is open, found none; take the next one first"
             )
-        group, self._current = self._current, None
-        return group
+        return self._current
 
     def close(self) -> None:
         """Hands back every group that is leased and not acknowledged."""
+        self._hand_back(self._client)
+
+    def _hand_back(self, client: Leasing) -> None:
         open_groups = ([self._current] if self._current else []) + list(self._leased)
+        if open_groups:
+            client.nack(*open_groups, reason="the consumer stopped")
         self._current = None
         self._leased.clear()
-        if open_groups:
-            self._client.nack(*open_groups, reason="the consumer stopped")
 
-    def __enter__(self) -> "Groups":
+    def _give_up(self) -> None:
+        """Hands back in one short try: an exception is under way, and nobody waits."""
+        try:
+            self._hand_back(self._client.once())
+        except (PaddockError, ConnectionError) as error:
+            logger.warning("groups are delivered again when their leases run out: %s", error)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -119,6 +135,12 @@ class Groups(Iterator[Group]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None and self._current is not None:
-            self.ack()
+        if kind is not None:
+            return self._give_up()
+        try:
+            if self._current is not None:
+                self.ack()
+        except BaseException:
+            self._give_up()
+            raise
         self.close()

@@ -77,18 +77,24 @@ def generate_rollout(args: Any, rollout_id: int, data_source: Any, evaluation: b
 def post_process_rewards(args: Any, samples: list[Any]) -> tuple[list[float], list[float]]:
     """Rewards for the log, and the advantages as what slime spreads over the response.
 
-    A failed member has advantage 0 beside its zero mask. Its raw reward is the mean of the scored
-    ones, so that no mean over the raw rewards knows of it. Takes the place of slime's own
+    A failed member has advantage 0 beside its zero mask. Its raw reward is the mean over the scored
+    episodes, so that it moves no mean over the raw rewards. slime divides the loss of a step by its
+    rollouts, failed ones too (loss.py, step_global_batch_size): the advantages are scaled by
+    rollouts / scored ones, so that what is divided by is the scored ones. Not with
+    `--calculate-per-token-loss`, which divides by the trained ids. Takes the place of slime's own
     normalisation (ray/rollout.py).
 
     Raises:
         ValueError: for a sample that `generate_rollout` did not make.
     """
     told = [_told(sample) for sample in samples]
-    scored = [one["reward"] for one in told if one["reward"] is not None]
+    episodes = {one["episode"]: one["reward"] for one in told}
+    scored = [reward for reward in episodes.values() if reward is not None]
     mean = sum(scored) / len(scored) if scored else 0.0
     raw_rewards = [mean if one["reward"] is None else one["reward"] for one in told]
-    return raw_rewards, [one["advantage"] or 0.0 for one in told]
+    per_token = getattr(args, "calculate_per_token_loss", False)
+    scale = 1.0 if per_token or not scored else len(episodes) / len(scored)
+    return raw_rewards, [scale * (one["advantage"] or 0.0) for one in told]
 
 
 def _train_batch(args: Any, rollout_id: int, prompts: list[list[Any]]) -> dict[str, Any]:
@@ -129,8 +135,9 @@ def _batch(
 def _play(client: Client, batch: dict[str, Any], dropped: list[str]) -> list[Group]:
     """All groups of a batch that the server delivers; the reasons of the others go to `dropped`."""
     batch_id = client.submit(batch)["id"]
-    with client.groups(batch_id, max=4) as groups:
-        delivered = list(groups)
+    with client.cancelling(batch_id), client.groups(batch_id, max=4) as groups:
+        # After a late ack a group comes again.
+        delivered = list({group["id"]: group for group in groups}.values())
     for group in client.progress(batch_id)["groups"]["dropped"]:
         dropped.append(f"{group['task']} {group['verdict']}: {group['reason']}")
     return delivered
@@ -235,7 +242,8 @@ def _evaluate(args: Any, rollout_id: int, client: Client) -> Any:
         batch = _batch(
             args, f"slime-eval-{rollout_id}", setting["tasks"], setting.get("group_size", 1), {}
         )
-        groups = _play(client, {**batch, "mode": "eval"}, [])
+        lost: list[str] = []
+        groups = _play(client, {**batch, "mode": "eval"}, lost)
         scored = [(group, one) for group in groups for one in group["episodes"] if is_scored(one)]
         samples = [
             _episode_samples(args, group, episode, Sample(index=number))[-1]
@@ -246,7 +254,17 @@ def _evaluate(args: Any, rollout_id: int, client: Client) -> Any:
             "truncated": [episode["outcome"] == "ok_truncated" for _, episode in scored],
             "samples": samples,
         }
-        failed = sum(len(group["episodes"]) for group in groups) - len(scored)
-        if failed:
-            logger.warning("evaluation %s: %s episodes failed and are in no mean", name, failed)
+        lost += [
+            f"{group['task']} {one['outcome']}: {one['reason']}"
+            for group in groups
+            for one in group["episodes"]
+            if not is_scored(one)
+        ]
+        if lost:
+            logger.warning(
+                "evaluation %s: %s failed and are in no mean, as %s",
+                name,
+                len(lost),
+                "; ".join(lost[:5]),
+            )
     return RolloutFnEvalOutput(data=data)

@@ -2,7 +2,8 @@
 
     AsyncGRPOTrainer(…, rollout_worker=RolloutWorker(tasks))
 
-It implements RolloutWorkerProtocol of trl/experimental/async_grpo/async_grpo_trainer.py.
+It implements RolloutWorkerProtocol of trl/experimental/async_grpo/async_grpo_trainer.py, as it is
+from TRL 1.9 to 1.16.
 """
 
 import dataclasses
@@ -25,6 +26,9 @@ logger = logging.getLogger("paddock")
 # How long one look for a finished group, or for room in the buffer, may take: after it `stop` is
 # seen, seconds.
 LOOK_S = 2.0
+# A lease lasts from the delivery of one group to its ack, between which only its episodes are read,
+# seconds.
+LEASE_S = 60.0
 # Batches in a row that deliver nothing before the worker gives up: the policy or the tasks are
 # broken, not unlucky.
 MAX_EMPTY_BATCHES = 3
@@ -64,6 +68,8 @@ class RolloutWorker:
         if not tasks:
             raise ValueError("tasks: expected at least one, found none")
         self.rollout_buffer: queue.Queue[Any] = queue.Queue(maxsize=buffer_size)
+        # TRL empties it into its log. What the worker measures stands in the rows.
+        self.metrics_queue: queue.Queue[dict[str, float]] = queue.Queue()
         self._client = client or Client()
         self._tasks = itertools.cycle(tasks)
         self._group_size = group_size
@@ -119,9 +125,7 @@ class RolloutWorker:
             logger.exception("the rollout worker failed")
             self._failure = error
         finally:
-            if self._failure is None:
-                for batch_id in in_flight:
-                    self._client.cancel(batch_id)
+            self._client.give_up(*in_flight)
 
     def _produce(self, in_flight: deque[str]) -> None:
         delivered: dict[str, int] = {}
@@ -130,19 +134,35 @@ class RolloutWorker:
             while len(in_flight) < self._batches_in_flight:
                 in_flight.append(self._submit())
             batch_id = in_flight[0]
-            answer = self._client.lease(batch_id, max=4, lease_s=60, wait_s=LOOK_S)
+            # One at a time: while its rows wait for room, the lease of another would run out.
+            answer = self._client.lease(batch_id, max=1, lease_s=LEASE_S, wait_s=LOOK_S)
             self._alive_at = time.monotonic()
             for group in answer["groups"]:
                 samples = self._samples(group)
                 # From here on the rows are in this process, as they would be in the buffer.
-                self._client.ack(group)
-                delivered[batch_id] = delivered.get(batch_id, 0) + 1
-                for sample in samples:
-                    self._put(sample)
+                if self._is_ours(group):
+                    delivered[batch_id] = delivered.get(batch_id, 0) + 1
+                    for sample in samples:
+                        self._put(sample)
             if answer["done"]:
                 empty = 0 if delivered.pop(in_flight.popleft(), 0) else empty + 1
                 if empty == MAX_EMPTY_BATCHES:
                     raise RuntimeError(self._why_empty(batch_id))
+
+    def _is_ours(self, group: Group) -> bool:
+        """Acknowledges the group. Too late, and it is delivered again: its rows would be trained
+        on twice.
+        """
+        [result] = self._client.ack(group)
+        if result in ("acked", "duplicate"):
+            return True
+        logger.warning(
+            "group %s: its ack came to %s after a lease of %s s; its rows are left out",
+            group["id"],
+            result,
+            LEASE_S,
+        )
+        return False
 
     def _submit(self) -> str:
         policy = {"version": self._version, **self._batch.get("policy", {})}
@@ -182,9 +202,7 @@ class RolloutWorker:
             _rollout_sample(
                 prompt=messages[:first],
                 completion=messages[first:],
-                input_ids=row.ids,
-                completion_mask=row.mask,
-                old_log_probs=row.logprobs,
+                **_arrays(row),
                 advantage=row.advantage,
                 model_version=self._model_version(row),
                 group_id=number,
@@ -207,6 +225,18 @@ class RolloutWorker:
             f"expected groups, but {MAX_EMPTY_BATCHES} batches in a row delivered none; "
             f"the server dropped: {'; '.join(reasons) or 'none'}"
         )
+
+
+def _arrays(row: Row) -> dict[str, Any]:
+    """The sequences as TRL's own worker has them: TRL asks them for their sum."""
+    # TRL cannot be without it; the client can.
+    import numpy  # type: ignore[import-not-found, unused-ignore]
+
+    return {
+        "input_ids": numpy.asarray(row.ids, dtype=numpy.int64),
+        "completion_mask": numpy.asarray(row.mask, dtype=numpy.int64),
+        "old_log_probs": numpy.asarray(row.logprobs, dtype=numpy.float32),
+    }
 
 
 def _rollout_sample(**values: Any) -> Any:

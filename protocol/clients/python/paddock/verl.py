@@ -7,23 +7,24 @@ Named in the file of `actor_rollout_ref.rollout.agent.agent_loop_config_path`:
       batch: {reward: {reads: [score]}}
 
 A row of the data set says what to play in `extra_info["paddock"]`, in the form of `tasks` of a
-batch request. The loop is made for `algorithm.adv_estimator=paddock` (paddock/verl_advantage.py).
+batch request, and in `extra_info["paddock_eval"]` whether it is for validation. The loop is made
+for `algorithm.adv_estimator=paddock` (paddock/verl_advantage.py).
 Interface: verl/experimental/agent_loop/agent_loop.py.
 """
 
 import asyncio
 import logging
 import math
+import threading
 import uuid
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import AgentLoopBase, AgentLoopOutput
 
 from paddock.client import Client
 from paddock.rows import Row, episode_rows, is_scored
-from paddock.verl_pass import Pass
+from paddock.verl_pass import Pass, Settle
 from paddock.wire import Group
 
 logger = logging.getLogger("paddock")
@@ -31,8 +32,9 @@ logger = logging.getLogger("paddock")
 # Where a member has nothing to train on, verl still wants a prompt and a response: a masked id.
 PLACEHOLDER_IDS = [0]
 
-# A thread waits for the groups of each batch; batches are passes of the event loop, so few.
-_threads = ThreadPoolExecutor(max_workers=64, thread_name_prefix="paddock")
+# Estimators that give the turns of one chain advantages of their own: verl's one score for a row
+# cannot carry them.
+TURN_ESTIMATORS = ("gigpo",)
 
 
 class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
@@ -50,34 +52,52 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         Args:
             url, token: as of paddock.Client.
             batch: what every batch request has: policy, reward, advantage, limits, groups.
+
+        Raises:
+            ValueError: for an estimator that gives turns their own advantages.
         """
         super().__init__(*args, **kwargs)
         self._client = Client(url, token)
         self._batch: Any = _plain(batch or {})
+        estimator = self._batch.get("advantage", {}).get("estimator")
+        if estimator in TURN_ESTIMATORS:
+            raise ValueError(
+                f"batch.advantage.estimator: expected one advantage an episode, found {estimator}, "
+                "which gives one a turn; verl has one score a row: use grpo, rloo or gdpo"
+            )
 
     async def run(self, sampling_params: dict[str, Any], **kwargs: Any) -> Any:
         """Plays one member of the group of `kwargs["uid"]`.
 
         `reward_score` is the server's advantage, and 0.0 for a failed member, whose response mask
-        is all zero. Where the sampling is not the training's (validation), it is the reward, and
-        NaN for a failed member.
+        is all zero. In validation it is the reward, and NaN for a failed member.
 
         Raises:
-            ValueError: for a prompt longer than `rollout.prompt_length`, or a row without
-                `extra_info["paddock"]`.
+            ValueError: for a prompt longer than `rollout.prompt_length`, a row without
+                `extra_info["paddock"]`, or one that does not say whether it is for validation
+                where the sampling does not tell either.
         """
         task = _task(kwargs)
-        trains = self._trains(sampling_params)
+        trains = self._trains(sampling_params, kwargs["extra_info"].get("paddock_eval"))
         uid = str(kwargs.get("uid") or uuid.uuid4())
         joined, place = Pass.join(uid, task, trains)
         if joined.playing is None:
             joined.playing = asyncio.create_task(self._play_pass(joined, sampling_params, trains))
-        group = await joined.groups[uid]
+        try:
+            # The repeats of a prompt wait for one future: cancelling one call must not cancel it.
+            group = await asyncio.shield(joined.groups[uid])
+        except asyncio.CancelledError:
+            joined.leave()
+            if joined.abandoned:
+                self._client.give_up(*joined.batches)
+            raise
         return self._output(group, place, trains)
 
     async def _play_pass(self, joined: Pass, sampling: dict[str, Any], trains: bool) -> None:
         """One batch for each group size: there is one, unless verl split a prompt's repeats."""
         await joined.complete()
+        if joined.abandoned:
+            return
         try:
             self._start(joined, sampling, trains)
         except Exception as error:
@@ -85,7 +105,6 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
 
     def _start(self, joined: Pass, sampling: dict[str, Any], trains: bool) -> None:
         repeats = self._rollout.n
-        loop = asyncio.get_running_loop()
         for size, uids in joined.by_size().items():
             if trains and size != repeats:
                 logger.warning(
@@ -98,7 +117,15 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
                 )
             tasks = [_named(joined.tasks[uid], uid) for uid in uids]
             request = self._request(sampling, tasks, size, trains)
-            loop.run_in_executor(_threads, self._play, request, joined.settle(uids))
+            joined.batches.append(request["id"])
+            # A thread waits for the groups of each batch; batches are passes of the event loop, so
+            # few. The process may end without it.
+            threading.Thread(
+                target=self._play,
+                args=(request, joined, joined.settle(uids)),
+                name="paddock-groups",
+                daemon=True,
+            ).start()
 
     def _request(
         self, sampling_params: dict[str, Any], tasks: list[Any], size: int, trains: bool
@@ -119,11 +146,13 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
             "policy": {**policy, "sampling": sampling},
         }
 
-    def _play(self, request: dict[str, Any], settle: Any) -> None:
+    def _play(self, request: dict[str, Any], joined: Pass, settle: Settle) -> None:
         """Settles each prompt with its group, and with None what the server dropped."""
         try:
             batch_id = self._client.submit(request)["id"]
-            with self._client.groups(batch_id) as groups:
+            if joined.abandoned:
+                return self._client.give_up(batch_id)
+            with self._client.cancelling(batch_id), self._client.groups(batch_id) as groups:
                 for group in groups:
                     settle.group(group["metadata"]["verl_uid"], group)
             for one in self._client.progress(batch_id)["groups"]["dropped"]:
@@ -136,11 +165,20 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     def _rollout(self) -> Any:
         return self.config.actor_rollout_ref.rollout
 
-    def _trains(self, sampling_params: dict[str, Any]) -> bool:
-        """verl tells a loop of validation only by its sampling (`rollout.val_kwargs`)."""
+    def _trains(self, sampling_params: dict[str, Any], evaluates: Any) -> bool:
+        """The row says it; else the sampling, by which alone verl tells a loop of validation."""
+        if evaluates is not None:
+            return not evaluates
         rollout = self._rollout
-        asked = (sampling_params["temperature"], sampling_params["top_p"])
-        return asked == (rollout.temperature, rollout.top_p)
+        training = (rollout.temperature, rollout.top_p)
+        validation = (rollout.val_kwargs.temperature, rollout.val_kwargs.top_p)
+        if training == validation:
+            raise ValueError(
+                f"expected rollout and rollout.val_kwargs to differ, found temperature and top_p "
+                f"{training} in both, so that training and validation look the same; say in every "
+                'row extra_info["paddock_eval"], true or false, or change val_kwargs'
+            )
+        return (sampling_params["temperature"], sampling_params["top_p"]) == training
 
     def _output(self, group: Group | None, place: int, trains: bool) -> Any:
         episode = group["episodes"][place] if group else None
@@ -162,7 +200,8 @@ class PaddockAgentLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
             # The same keys in every row, numbers in reward_extra_info: verl makes arrays of them.
             extra_fields={
                 "reward_extra_info": {
-                    "reward": reward,
+                    # "reward" is verl's own word for the score (ray_trainer.py, _validate).
+                    "paddock_reward": reward,
                     "failed": 0.0 if episode and is_scored(episode) else 1.0,
                     "untrained_tokens": float(_trained(rows) - sum(response["mask"])),
                 },

@@ -1,9 +1,12 @@
 """The client against the running server: batches, leases, acknowledgements, the trainer's words."""
 
+import ast
+import re
 import uuid
 from typing import Any
 
 from paddock import Client, PaddockError, group_rows, is_scored
+from paddock.transport import Transport
 from tests.support import GROUP_SIZE, TROUBLE, TROUBLED, VERSIONED, HouseTest, set_faults, sums
 
 
@@ -153,6 +156,27 @@ class ClientTest(HouseTest):
         request = batch(tasks=sums(0), **VERSIONED)
         [group] = list(self.client.groups(self.client.submit(request)["id"]))
         self.assertEqual({version for row in group_rows(group) for version in row.versions}, {7})
+
+    def test_a_client_that_says_goodbye_tries_once_and_briefly(self) -> None:
+        slept: list[float] = []
+        patient = Client(transport=Transport("http://127.0.0.1:9", sleep=slept.append))
+        patient.once().give_up("any")
+        with self.assertRaisesRegex(ConnectionError, "1 tries"):
+            patient.once().cancel("any")
+        self.assertEqual((slept, patient.once()._transport.timeout_s), ([], 5.0))
+        self.assertEqual(patient._transport.retries, 8)
+
+    def test_an_exception_cancels_the_batch_that_nobody_waits_for_any_more(self) -> None:
+        set_faults({"kind": "hang"})
+        batch_id = self.client.submit(batch())["id"]
+        with self.assertRaises(KeyboardInterrupt), self.client.cancelling(batch_id):
+            raise KeyboardInterrupt
+        self.assertEqual(self.client.progress(batch_id)["state"], "cancelled")
+
+    def test_the_lines_of_the_docstrings_are_taken(self) -> None:
+        for ask in (self.client.parse, self.client.advantages):
+            [line] = re.findall(r"`(\{.*\})`", " ".join(str(ask.__doc__).split()))
+            self.assertTrue(ask(ast.literal_eval(line)))
 
     def test_a_finished_episode_can_be_read(self) -> None:
         [group] = list(self.client.groups(self.client.submit(batch(tasks=sums(0)))["id"]))

@@ -3,13 +3,16 @@
 import math
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
+from paddock import Client
 from tests.support import (
     GROUP_SIZE,
     TROUBLE,
     TROUBLED,
     VERSIONED,
     HouseTest,
+    LateOnce,
     request_of,
     set_faults,
     sums,
@@ -17,7 +20,13 @@ from tests.support import (
 
 # After tests.support, which lets the stubs be imported.
 from paddock.slime import generate_rollout, post_process_rewards
-from slime.rollout_manager import DataSource, convert_samples_to_train_data, evaluate, generate
+from slime.rollout_manager import (
+    DataSource,
+    convert_samples_to_train_data,
+    evaluate,
+    generate,
+    token_weights,
+)
 from slime.utils.types import Sample
 
 Status = Sample.Status
@@ -34,6 +43,7 @@ def flags(**some: Any) -> Any:
             "rollout_top_p": 1.0,
             "rollout_max_response_len": 200,
             "reward_key": None,
+            "calculate_per_token_loss": False,
             "paddock_batch": TROUBLED,
             **some,
         }
@@ -93,6 +103,12 @@ class SlimeTest(HouseTest):
             self.assertEqual(data["rewards"][at], 0.0)
         scored = [same[0] for same in by_episode.values() if told(same[0])["reward"] is not None]
         self.assert_advantages_of_scored_alone(scored)
+        # The mean over the scored rollouts of each one's mean over its trained ids.
+        weights = token_weights(args, data)
+        for sample, weight in zip(samples, weights, strict=True):
+            total = max(data["rollout_mask_sums"][samples.index(sample)], 1)
+            advantage = told(sample)["advantage"] or 0.0
+            self.assertAlmostEqual(weight, advantage / total / len(scored), places=12)
 
     def assert_advantages_of_scored_alone(self, samples: list[Any]) -> None:
         """GRPO over the scored members of each group: (r - mean) / (std + 1e-6), std unbiased."""
@@ -109,14 +125,30 @@ class SlimeTest(HouseTest):
                 self.assertAlmostEqual(one["advantage"], (one["reward"] - mean) / (std + 1e-6), 6)
 
     def test_the_mean_over_raw_rewards_is_that_of_the_scored_members(self) -> None:
-        def sample(reward: float | None, advantage: float | None) -> Any:
-            return Sample(metadata={"paddock": {"reward": reward, "advantage": advantage}})
+        def sample(episode: str, reward: float | None, advantage: float | None) -> Any:
+            told = {"episode": episode, "reward": reward, "advantage": advantage}
+            return Sample(metadata={"paddock": told})
 
-        samples = [sample(1.0, 0.7), sample(None, None), sample(0.5, -0.7)]
+        # Of three episodes one has two chains and one failed: the mean is 1.0 and 0.5, once each,
+        # and the loss is divided by three where two are in it.
+        samples = [
+            sample("a", 1.0, 0.5),
+            sample("a", 1.0, 0.5),
+            sample("b", None, None),
+            sample("c", 0.5, -0.5),
+        ]
         raw_rewards, rewards = post_process_rewards(flags(), samples)
-        self.assertEqual(rewards, [0.7, 0.0, -0.7])
-        self.assertEqual(raw_rewards, [1.0, 0.75, 0.5])
-        self.assertEqual(post_process_rewards(flags(), samples[1:2]), ([0.0], [0.0]))
+        self.assertEqual(rewards, [0.75, 0.75, 0.0, -0.75])
+        self.assertEqual(raw_rewards, [1.0, 1.0, 0.75, 0.5])
+        self.assertEqual(post_process_rewards(flags(), samples[2:3]), ([0.0], [0.0]))
+
+    def test_where_the_loss_is_divided_by_trained_ids_the_advantages_are_the_servers(self) -> None:
+        told = [{"reward": 1.0, "advantage": 0.5}, {"reward": None, "advantage": None}]
+        samples = [
+            Sample(metadata={"paddock": {**one, "episode": str(at)}}) for at, one in enumerate(told)
+        ]
+        _, rewards = post_process_rewards(flags(calculate_per_token_loss=True), samples)
+        self.assertEqual(rewards, [0.5, 0.0])
 
     def test_versions_of_the_engine_become_weight_versions_one_for_each_call(self) -> None:
         args = flags(paddock_batch=VERSIONED, rollout_batch_size=1, n_samples_per_prompt=4)
@@ -177,6 +209,37 @@ class SlimeTest(HouseTest):
         self.assertTrue(0 < len(data["rewards"]) < GROUP_SIZE)
         self.assertIn(True, data["truncated"])
         self.assertEqual(data["rewards"], [told(one)["reward"] for one in data["samples"]])
+
+    def test_what_failed_in_an_evaluation_is_in_the_log_with_its_reason(self) -> None:
+        set_faults({"kind": "notokens", "match": request_of(0)})
+        batch = {**TROUBLED, "groups": {"attempts": 1}}
+        args = flags(paddock_eval={"sums": {"tasks": sums(0, 1)}}, paddock_batch=batch)
+        with self.assertLogs("paddock", "WARNING") as log:
+            data = evaluate(args, 0, source(args, 0))["sums"]
+        self.assertEqual(len(data["rewards"]), 1)
+        self.assertRegex(log.output[0], "sum-0 .*token_ids")
+
+    def test_a_group_that_is_delivered_twice_is_trained_on_once(self) -> None:
+        client = LateOnce()
+        args = flags(n_samples_per_prompt=4, rollout_batch_size=1, paddock_batch=VERSIONED)
+        with mock.patch("paddock.slime.Client", lambda *_: client):
+            with self.assertLogs("paddock", "WARNING"):
+                output = generate_rollout(args, 0, source(args, 0))
+        self.assertEqual(client.deliveries, [1, 2])
+        self.assertEqual(len(output.samples), 1)
+
+    def test_an_error_while_groups_are_collected_cancels_the_batch(self) -> None:
+        set_faults({"kind": "hang"})
+        args = flags(n_samples_per_prompt=2)
+        submitted: list[str] = []
+
+        def lease(client: Any, batch_id: str, *_: Any, **__: Any) -> Any:
+            submitted.append(batch_id)
+            raise KeyboardInterrupt
+
+        with mock.patch.object(Client, "lease", lease), self.assertRaises(KeyboardInterrupt):
+            generate_rollout(args, 0, source(args, 0))
+        self.assertEqual(Client().progress(submitted[0])["state"], "cancelled")
 
     def test_a_prompt_that_does_not_say_what_to_play_is_refused(self) -> None:
         args = flags()

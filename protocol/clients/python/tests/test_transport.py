@@ -1,15 +1,19 @@
 """What is tried again and what is not, against a server that answers as it is told."""
 
 import json
+import os
 import threading
 import time
 import unittest
+from email.message import Message
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from unittest import mock
 
 from paddock import Client, PaddockError
-from paddock.transport import LONGEST_WAIT_S, Transport
+from paddock.client import DEFAULT_URL
+from paddock.transport import LONGEST_WAIT_S, Transport, retry_after
 
 
 def problem(status: int, code: str, **more: Any) -> tuple[int, dict[str, str], bytes]:
@@ -19,6 +23,11 @@ def problem(status: int, code: str, **more: Any) -> tuple[int, dict[str, str], b
         {"content-type": "application/problem+json"},
         json.dumps({**body, **more}).encode(),
     )
+
+
+def begun(status: int, content: bytes = b"{") -> tuple[int, dict[str, str], bytes]:
+    """An answer whose connection ends before the body that its length announces."""
+    return status, {"content-length": "999", "connection": "close"}, content
 
 
 OK = (200, {"content-type": "application/json"}, b'{"step": 1}')
@@ -42,7 +51,8 @@ class TransportTest(unittest.TestCase):
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("content-length", str(len(content)))
+                if "content-length" not in headers:
+                    self.send_header("content-length", str(len(content)))
                 self.end_headers()
                 self.wfile.write(content)
 
@@ -83,12 +93,34 @@ class TransportTest(unittest.TestCase):
         self.client(dice=1.0).heartbeat(1)
         self.assertEqual(self.slept, [0.5 * 1.25, 1.0 * 1.25, 2.0 * 1.25])
 
-    def test_no_wait_is_longer_than_the_bound(self) -> None:
-        refusal = problem(429, "queue_full")
-        refusal[1]["retry-after"] = "86400"
-        self.answers = [refusal, OK]
-        self.client().heartbeat(1)
-        self.assertEqual(self.slept, [LONGEST_WAIT_S])
+    def test_no_wait_of_its_own_is_longer_than_the_bound(self) -> None:
+        self.answers = [problem(503, "draining")] * 9 + [OK]
+        self.client(retries=9).heartbeat(1)
+        self.assertEqual(self.slept[-2:], [LONGEST_WAIT_S, LONGEST_WAIT_S])
+
+    def test_a_wait_that_the_server_names_is_kept_and_one_beyond_all_patience_is_raised(
+        self,
+    ) -> None:
+        hour, day = problem(503, "draining"), problem(503, "draining")
+        hour[1]["retry-after"], day[1]["retry-after"] = "3600", "86400"
+        self.answers = [hour, day]
+        with self.assertRaises(PaddockError) as caught:
+            self.client().heartbeat(1)
+        self.assertEqual(self.slept, [3600.0])
+        self.assertEqual(caught.exception.retry_after_s, 86400.0)
+
+    def test_a_retry_after_that_nobody_can_read_is_none(self) -> None:
+        for text in ("²".encode().decode("latin-1"), "²", "soon", "Mon, 99 Foo", ""):
+            headers = Message()
+            headers["retry-after"] = text
+            self.assertIsNone(retry_after(headers), text)
+
+    def test_every_further_try_is_a_warning_that_names_the_request_and_the_cause(self) -> None:
+        self.answers = [problem(503, "draining"), None, OK]
+        with self.assertLogs("paddock", "WARNING") as log:
+            self.client().heartbeat(1)
+        self.assertRegex(log.output[0], r"POST http://127.*/v1/heartbeat: 503 draining.*try 2 of 4")
+        self.assertIn("try 3 of 4 follows in 1.0 s", log.output[1])
 
     def test_after_the_last_try_the_refusal_is_raised(self) -> None:
         self.answers = [problem(429, "queue_full")] * 4
@@ -124,6 +156,69 @@ class TransportTest(unittest.TestCase):
             (caught.exception.code, caught.exception.detail), ("", "<h1>Bad Gateway</h1>")
         )
 
+    def test_a_refusal_whose_body_breaks_off_is_raised_with_what_there_is_of_it(self) -> None:
+        self.answers = [begun(500, b"out of mem")]
+        with self.assertRaises(PaddockError) as caught:
+            self.client().heartbeat(1)
+        self.assertEqual((caught.exception.status, caught.exception.detail), (500, "out of mem"))
+
+    def test_an_answer_that_breaks_off_is_tried_again(self) -> None:
+        self.answers = [begun(200), OK]
+        self.assertEqual(self.client().heartbeat(1), {"step": 1})
+
+    def test_an_answer_that_is_not_paddocks_is_raised_with_its_address_and_its_first_bytes(
+        self,
+    ) -> None:
+        html = {"content-type": "text/html"}
+        for status, headers, body in (
+            (200, html, b"<h1>Please log in</h1>"),
+            (200, OK[1], b""),
+            (200, OK[1], b"{}"),
+            (200, OK[1], b"[1]"),
+            (200, OK[1], b'{"groups": []}'),
+            (204, {}, b""),
+        ):
+            self.answers = [(status, headers, body)] * 2
+            for ask in (lambda: self.client().heartbeat(1), lambda: self.client().lease("b")):
+                with self.assertRaises(PaddockError) as caught:
+                    ask()
+                self.assertEqual((caught.exception.status, caught.exception.code), (status, ""))
+                self.assertIn(self.url, caught.exception.detail)
+                self.assertIn(repr(body), caught.exception.detail)
+
+    def test_a_redirect_without_an_address_is_refused_too(self) -> None:
+        self.answers = [(302, {}, b"")]
+        with self.assertRaisesRegex(PaddockError, "302.*redirects to nowhere.*mend the url"):
+            self.client().heartbeat(1)
+
+    def test_an_id_with_any_characters_stays_one_part_of_the_path(self) -> None:
+        self.answers = [(200, OK[1], b'{"groups": [], "done": false}')]
+        self.client().lease("größe/4?a#b c")
+        self.assertEqual(self.seen[0][1], "/v1/batches/gr%C3%B6%C3%9Fe%2F4%3Fa%23b%20c/lease")
+
+    def test_a_url_that_leads_nowhere_is_refused_before_a_request(self) -> None:
+        for url in (
+            "localhost:1",
+            "127.0.0.1",
+            "ftp://a",
+            "http://",
+            "http://a:70000",
+            "http://a:x",
+        ):
+            with self.assertRaisesRegex(ValueError, "expected http://<host>"):
+                Client(url)
+
+    def test_a_token_that_no_header_can_carry_is_refused_and_not_repeated(self) -> None:
+        for token in ("secret\n", "sécret", "two words"):
+            with self.assertRaisesRegex(ValueError, "token: expected printable") as caught:
+                Client(self.url, token)
+            self.assertNotIn(token.strip(), str(caught.exception))
+
+    def test_an_empty_variable_is_as_good_as_none(self) -> None:
+        with mock.patch.dict(os.environ, {"ROLLOUT_URL": "", "ROLLOUT_TOKEN": ""}):
+            transport = Client()._transport
+        self.assertEqual((transport.url, transport.token), (DEFAULT_URL, None))
+
     def test_a_redirect_is_not_followed_so_that_no_other_host_gets_the_token(self) -> None:
         self.answers = [(307, {"location": f"{self.url}/elsewhere"}, b""), OK]
         with self.assertRaises(PaddockError) as caught:
@@ -132,7 +227,7 @@ class TransportTest(unittest.TestCase):
         self.assertEqual(len(self.seen), 1)
 
     def test_a_connection_that_breaks_is_tried_again_with_the_same_body(self) -> None:
-        self.answers = [None, OK]
+        self.answers = [None, (200, OK[1], b'{"id": "b"}')]
         self.client().submit({"tasks": []})
         bodies = [body for _, _, _, body in self.seen]
         self.assertEqual(len(bodies), 2)

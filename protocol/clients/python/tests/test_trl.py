@@ -1,12 +1,16 @@
 """TRL: what the rollout worker puts into its buffer, as AsyncGRPOTrainer reads it."""
 
 import queue
+import sys
 import threading
 import unittest
 from typing import Any
 
 from paddock import Client
-from tests.support import GROUP_SIZE, TROUBLE, TROUBLED, HouseTest, is_cut, set_faults, sums
+from tests.support import FOLDER, GROUP_SIZE, TROUBLE, TROUBLED, HouseTest, is_cut, set_faults, sums
+
+# TRL brings numpy; where it is not installed, a stand-in does.
+sys.path.append(str(FOLDER / "fast"))
 
 # After tests.support, which lets the stubs be imported.
 from paddock.trl import RolloutWorker
@@ -34,6 +38,60 @@ class Recording(Client):
     def cancel(self, batch_id: str) -> Any:
         self.cancelled.append(batch_id)
         return super().cancel(batch_id)
+
+
+class OneBatch(Recording):
+    """Tells when the worker asks for a second batch."""
+
+    at_second_batch: Any
+
+    def submit(self, batch: Any) -> Any:
+        if self.submitted:
+            self.at_second_batch()
+        return super().submit(batch)
+
+    def rows_of_distinct_groups(self) -> int:
+        first = self.leased[0]["batch"]
+        groups = {one["id"]: one for one in self.leased if one["batch"] == first}
+        return sum(len(one["samples"]) for group in groups.values() for one in group["episodes"])
+
+
+class Hasty(OneBatch):
+    """Leases when both groups are ready, and for half a second."""
+
+    def lease(self, batch_id: str, **options: Any) -> Any:
+        while not self.leased and self.progress(batch_id)["groups"]["ready"] < 2:
+            pass
+        return super().lease(batch_id, **{**options, "lease_s": 0.5})
+
+    def wait_until_none_is_leased(self) -> None:
+        while self.progress(self.leased[0]["batch"])["groups"]["leased"]:
+            pass
+
+
+class Late(OneBatch):
+    """Acknowledges the first group when its lease has run out."""
+
+    def lease(self, batch_id: str, **options: Any) -> Any:
+        lease_s = options["lease_s"] if self.leased else 0.05
+        return super().lease(batch_id, **{**options, "lease_s": lease_s})
+
+    def ack(self, *groups: Any) -> Any:
+        while len(self.leased) == 1 and self.progress(groups[0]["batch"])["groups"]["leased"]:
+            pass
+        return super().ack(*groups)
+
+
+def drain(worker: RolloutWorker) -> list[Any]:
+    """What is put until the worker's thread has ended."""
+    rows = []
+    assert worker._thread is not None
+    while worker._thread.is_alive() or not worker.rollout_buffer.empty():
+        try:
+            rows.append(worker.rollout_buffer.get(timeout=0.05))
+        except queue.Empty:
+            continue
+    return rows
 
 
 class Full(queue.Queue[Any]):
@@ -100,7 +158,8 @@ class TrlTest(HouseTest):
             for one in samples
         ]
         self.assertEqual(
-            [list(map(to_list, one)) for one in expected], [list(one) for one in arrived]
+            [list(map(to_list, one)) for one in expected],
+            [list(map(to_list, one)) for one in arrived],
         )
         self.assertEqual({one.model_version for one in samples}, {1})
         self.assertEqual(len({one.group_id for one in samples}), 1)
@@ -126,6 +185,34 @@ class TrlTest(HouseTest):
         tasks = [one["tasks"][0]["task"] for one in self.client.submitted[:4]]
         self.assertEqual(tasks, [f"arithmetic/sum-{number}" for number in (0, 1, 0, 1)])
         self.assertTrue(self.client.cancelled)
+        # TRL moves the weights itself, whoever plays.
+        expected = ["init", *["pause", "send", "resume"] * 4, "destroy"]
+        self.assertEqual(trainer.weight_transfer.calls, expected)
+
+    def test_while_rows_wait_for_room_no_lease_runs_out_and_no_group_is_trained_on_twice(
+        self,
+    ) -> None:
+        client = Hasty()
+        worker = self.worker(
+            tasks=sums(0, 1), group_size=4, groups_per_batch=2, buffer_size=1, client=client
+        )
+        client.at_second_batch = worker._stopped.set
+        worker.start()
+        rows = [worker.rollout_buffer.get(timeout=20)]
+        client.wait_until_none_is_leased()
+        rows.extend(drain(worker))
+        self.assertEqual(len(rows), client.rows_of_distinct_groups())
+
+    def test_a_group_whose_ack_is_late_is_left_out_until_it_comes_again(self) -> None:
+        client = Late()
+        worker = self.worker(group_size=4, client=client)
+        client.at_second_batch = worker._stopped.set
+        with self.assertLogs("paddock", "WARNING") as log:
+            worker.start()
+            rows = drain(worker)
+        self.assertIn("late", log.output[0])
+        self.assertEqual([one["lease"]["delivery"] for one in client.leased[:2]], [1, 2])
+        self.assertEqual(len(rows), client.rows_of_distinct_groups())
 
     def test_a_full_buffer_holds_back_and_is_no_sign_of_death(self) -> None:
         worker = self.worker(group_size=4)
@@ -149,6 +236,21 @@ class TrlTest(HouseTest):
             worker._thread.join(20)
         with self.assertRaisesRegex(RuntimeError, "3 batches in a row.*token_ids"):
             worker.check_health(60)
+
+    def test_a_worker_that_fails_leaves_no_batch_running(self) -> None:
+        set_faults({"kind": "hang"})
+        worker = self.worker(group_size=2)
+
+        def lease(*args: Any, **options: Any) -> Any:
+            raise RuntimeError("no memory")
+
+        self.client.lease = lease  # type: ignore[method-assign]
+        with self.assertLogs("paddock", "ERROR"):
+            worker.start()
+            assert worker._thread is not None
+            worker._thread.join(20)
+        self.assertEqual(len(self.client.cancelled), 1)
+        self.assertEqual(self.client.progress(self.client.cancelled[0])["state"], "cancelled")
 
     def test_a_server_that_is_silent_for_too_long_is_a_failure(self) -> None:
         worker = self.worker()

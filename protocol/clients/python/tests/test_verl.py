@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+import threading
 import unittest
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,7 @@ from tests.support import (
     TROUBLED,
     VERSIONED,
     HouseTest,
+    LateOnce,
     request_of,
     set_faults,
     sums,
@@ -21,8 +23,9 @@ from tests.support import (
 # After tests.support, which lets the stubs be imported.
 from paddock.verl import PaddockAgentLoop
 from paddock.verl_advantage import spread_scores
-from verl.experimental.agent_loop.agent_loop import AgentLoopWorker
+from verl.experimental.agent_loop.agent_loop import AgentLoopWorker, scores_of
 from verl.tensor import Tensor
+from verl.trainer.ppo.ray_trainer import validation_lists
 
 
 def config(**some: Any) -> Any:
@@ -54,10 +57,13 @@ class Recording(Client):
         super().__init__()
         self.groups_seen = []
         self.submitted: list[Any] = []
+        self.accepted: list[str] = []
 
     def submit(self, batch: Any) -> Any:
         self.submitted.append(batch)
-        return super().submit(batch)
+        accepted = super().submit(batch)
+        self.accepted.append(accepted["id"])
+        return accepted
 
     def lease(self, *args: Any, **options: Any) -> Any:
         answer = super().lease(*args, **options)
@@ -97,7 +103,8 @@ class VerlTest(HouseTest):
             self.assertEqual(output.extra_fields["paddock_episode"], episode["id"])
             if episode["reward"] is None:
                 self.assertEqual((output.response_mask, output.reward_score), ([0], 0.0))
-                self.assertEqual((extra["failed"], math.isnan(extra["reward"])), (1.0, True))
+                self.assertEqual(extra["failed"], 1.0)
+                self.assertTrue(math.isnan(extra["paddock_reward"]))
                 continue
             # Of a cut episode the chain with the most trained ids; the rest is counted.
             [*_, sample] = sorted(episode["samples"], key=lambda one: sum(one["mask"]))
@@ -109,7 +116,7 @@ class VerlTest(HouseTest):
             sampled = sum(sum(one["mask"]) for one in episode["samples"])
             self.assertEqual(extra["untrained_tokens"], sampled - sum(sample["mask"]))
             self.assertEqual(output.reward_score, episode["advantage"])
-            self.assertEqual((extra["reward"], extra["failed"]), (episode["reward"], 0.0))
+            self.assertEqual((extra["paddock_reward"], extra["failed"]), (episode["reward"], 0.0))
             self.assertEqual(output.extra_fields["param_version_start"], 3)
             self.assertEqual(output.num_turns, 2 * len(episode["turns"]))
 
@@ -132,10 +139,65 @@ class VerlTest(HouseTest):
     def test_in_validation_the_score_is_the_reward(self) -> None:
         outputs = self.generate({}, rows(0, repeats=2), validate=True)
         self.assertEqual(self.client.submitted[0]["mode"], "eval")
-        rewards = [one.extra_fields["reward_extra_info"]["reward"] for one in outputs]
-        self.assertEqual([one.reward_score for one in outputs], rewards)
+        lists = validation_lists(outputs, scores_of(outputs))
+        rewards = lists["paddock_reward"]
+        self.assertEqual(lists["reward"], rewards)
         # At temperature 0 the simulator takes its heaviest plan, the correct one.
         self.assertEqual(rewards, [1.0, 1.0])
+
+    def test_where_both_samplings_are_equal_each_row_says_whether_it_is_for_validation(
+        self,
+    ) -> None:
+        equal = {"n": 2, "val_kwargs": SimpleNamespace(temperature=1.0, top_p=1.0, n=1)}
+        with self.assertRaisesRegex(ValueError, "paddock_eval"):
+            self.generate({}, rows(0, repeats=2), **equal)
+        for evaluates, mode in ((True, "eval"), (False, "train")):
+            told = rows(0, repeats=2)
+            for row in told:
+                row["extra_info"]["paddock_eval"] = evaluates
+            self.generate({}, told, validate=evaluates, **equal)
+            self.assertEqual(self.client.submitted[-1]["mode"], mode)
+
+    def test_an_estimator_with_an_advantage_for_each_turn_is_refused(self) -> None:
+        with self.assertRaisesRegex(ValueError, "gigpo"):
+            self.generate({"advantage": {"estimator": "gigpo"}}, rows(0, repeats=2), n=2)
+
+    def test_a_group_that_is_delivered_twice_answers_its_calls_once(self) -> None:
+        self.client = client = LateOnce()  # type: ignore[assignment]
+        with self.assertLogs("paddock", "WARNING"):
+            outputs = self.generate(VERSIONED, rows(0, repeats=2), n=2)
+            # The second delivery comes after the answers.
+            for thread in threading.enumerate():
+                if thread.name == "paddock-groups":
+                    thread.join(20)
+        self.assertEqual(client.deliveries, [1, 2])
+        self.assertEqual(len(outputs), 2)
+        settled = client.progress(client.batch_id)["groups"]["settled"]
+        self.assertEqual(settled, {"acked": 1})
+
+    def test_a_cancelled_loop_cancels_its_batch_and_lets_the_process_end(self) -> None:
+        set_faults({"kind": "hang"})
+        settings = config(n=2)
+
+        def build() -> Any:
+            loop = PaddockAgentLoop(SimpleNamespace(config=settings), None, None, None)
+            loop._client = self.client
+            return loop
+
+        async def play() -> None:
+            worker = AgentLoopWorker(settings, build)
+            playing = asyncio.create_task(worker.generate_sequences(rows(0, repeats=2)))
+            while not self.client.accepted:
+                await asyncio.sleep(0)
+            playing.cancel()
+            await playing
+
+        with self.assertRaises(asyncio.CancelledError):
+            asyncio.run(play())
+        [batch_id] = self.client.accepted
+        self.assertEqual(self.client.progress(batch_id)["state"], "cancelled")
+        waiting = [one for one in threading.enumerate() if one is not threading.main_thread()]
+        self.assertEqual([one.name for one in waiting if not one.daemon], [])
 
     def test_in_validation_a_failed_member_has_no_number(self) -> None:
         set_faults({"kind": "notokens"})

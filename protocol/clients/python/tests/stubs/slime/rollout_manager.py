@@ -110,9 +110,24 @@ def check_sample(args: Any, sample: Sample) -> None:
     assert all(isinstance(version, str) for version in sample.weight_versions)
 
 
+def token_weights(args: Any, data: dict[str, Any]) -> list[float]:
+    """With what factor a trained id of each sample enters the loss of a step (loss.py): its
+    rollout's mean over ids and the mean over rollouts, or one mean over all ids.
+    """
+    if args.calculate_per_token_loss:
+        tokens = sum(max(sum(mask), 1) for mask in data["loss_masks"])
+        return [reward / tokens for reward in data["rewards"]]
+    rollouts = len(set(data["rollout_ids"]))
+    return [
+        reward / max(total, 1) / rollouts
+        for reward, total in zip(data["rewards"], data["rollout_mask_sums"], strict=True)
+    ]
+
+
 def main(argv: list[str]) -> None:
     """`train.py`: all rollouts of a run, and their figures as a line of JSON."""
-    parser = argparse.ArgumentParser()
+    # A flag that slime does not have, or no longer has, ends the run.
+    parser = argparse.ArgumentParser(allow_abbrev=False)
     for name in ("rollout-function-path", "custom-reward-post-process-path"):
         parser.add_argument(f"--{name}", required=True)
     for name in ("custom-config-path", "prompt-data", "input-key", "metadata-key"):
@@ -123,7 +138,8 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--rollout-top-p", type=float, default=1.0)
     parser.add_argument("--rollout-max-response-len", type=int, required=True)
     parser.add_argument("--advantage-estimator", choices=["grpo"], required=True)
-    parser.add_argument("--use-dynamic-global-batch-size", action="store_true")
+    parser.add_argument("--num-steps-per-rollout", type=int, required=True)
+    parser.add_argument("--calculate-per-token-loss", action="store_true")
     parser.add_argument("--use-tis", action="store_true")
     parser.add_argument("--reward-key", default=None)
     args = parser.parse_args(argv)
@@ -137,6 +153,9 @@ def main(argv: list[str]) -> None:
     for rollout_id in range(args.num_rollout):
         samples, data = generate(args, rollout_id, source)
         assert "rollout_log_probs" in data or not args.use_tis
+        # dp_schedule.py: steps of so many rollouts, whatever the number of their samples.
+        rollouts = args.rollout_batch_size * args.n_samples_per_prompt
+        assert len(set(data["rollout_ids"])) == rollouts and args.num_steps_per_rollout == 1
         counts.append(len(samples))
     evaluated = {name: len(one["rewards"]) for name, one in evaluate(args, 0, source).items()}
     json.dump({"samples": counts, "evaluated": evaluated}, sys.stdout)

@@ -11,6 +11,7 @@ from block_yaml import read_yaml
 from verl.experimental.agent_loop.agent_loop import AgentLoopWorker, scores_of
 from verl.tensor import Tensor
 from verl.trainer.ppo.core_algos import get_adv_estimator_fn
+from verl.trainer.ppo.ray_trainer import validation_lists
 
 DEFAULTS = [
     "algorithm.adv_estimator=gae",
@@ -90,7 +91,7 @@ def main(overrides: list[str]) -> None:
     report = {
         "rows": len(outputs),
         "advantages": [sum(row) for row in advantages.rows],
-        "val_rewards": scores_of(checked),
+        "val_rewards": validation_lists(checked, scores_of(checked))["reward"],
     }
     json.dump(report, sys.stdout)
 

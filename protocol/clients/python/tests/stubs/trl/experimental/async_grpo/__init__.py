@@ -4,7 +4,10 @@ import queue
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .async_rollout_worker import RolloutSample
+from .weight_transfer import VLLMClient, WeightTransferClient
 
 
 @dataclass
@@ -34,6 +37,7 @@ class AsyncGRPOTrainer:
         args: AsyncGRPOConfig | None = None,
         train_dataset: Any = None,
         rollout_worker: Any = None,
+        weight_transfer: Any = None,
     ):
         if train_dataset is None:
             raise ValueError("train_dataset is required for AsyncGRPOTrainer")
@@ -41,16 +45,22 @@ class AsyncGRPOTrainer:
         self.args = args or AsyncGRPOConfig()
         self.model = _Model()
         self.rollout_worker = rollout_worker
-        # With a worker of the user's own, TRL leaves the weights to the user too.
-        self.weight_transfer: Any = None
+        client = VLLMClient(self.args.vllm_server_base_url, self.args.vllm_server_timeout)
+        # Independent of the worker: one of the user's own still gets its weights from TRL.
+        parameters = self.model.named_parameters()
+        info = {
+            "names": [name for name, _ in parameters],
+            "dtype_names": [str(value.dtype) for _, value in parameters],
+            "shapes": [list(value.shape) for _, value in parameters],
+        }
+        self.weight_transfer: Any = weight_transfer or WeightTransferClient(client, info)
         self.rollout_queue = rollout_worker.rollout_buffer
         self.model_version = 0
         self.trained: list[RolloutSample] = []
 
     def train(self) -> None:
         """The calls and their order: weights first, then the worker, then steps with updates."""
-        if self.weight_transfer is not None:
-            self.weight_transfer.init_weight_transfer()
+        self.weight_transfer.init_weight_transfer()
         self._sync_weight()
         self.rollout_worker.start()
         try:
@@ -59,12 +69,20 @@ class AsyncGRPOTrainer:
                 batch = [self._next() for _ in range(size)]
                 collate(batch)
                 self.trained.extend(batch)
+                self.log()
                 if step % self.args.weight_sync_steps == 0:
                     self._sync_weight()
         finally:
             self.rollout_worker.stop()
-            if self.weight_transfer is not None:
-                self.weight_transfer.destroy()
+            self.weight_transfer.destroy()
+
+    def log(self) -> None:
+        while True:
+            try:
+                for key in self.rollout_worker.metrics_queue.get_nowait():
+                    assert isinstance(key, str)
+            except queue.Empty:
+                break
 
     def _next(self) -> RolloutSample:
         while True:
@@ -79,10 +97,9 @@ class AsyncGRPOTrainer:
                 return sample
 
     def _sync_weight(self) -> None:
-        if self.weight_transfer is not None:
-            self.weight_transfer.pause()
-            self.weight_transfer.send_weights(iter(()))
-            self.weight_transfer.resume()
+        self.weight_transfer.pause()
+        self.weight_transfer.send_weights(iter(()))
+        self.weight_transfer.resume()
         self.model_version += 1
         self.rollout_worker.update_model_version(self.model_version)
 
@@ -92,15 +109,21 @@ def collate(batch: list[RolloutSample]) -> None:
     for sample in batch:
         check_sample(sample)
         assert set(sample.metrics) == set(batch[0].metrics)
+    # 1.16 asks the array, 1.9 the built-in.
+    counts = [int(sample.completion_mask.sum()) for sample in batch]
+    assert counts == [int(sum(sample.completion_mask)) for sample in batch] and min(counts) > 0
 
 
 def check_sample(sample: RolloutSample) -> None:
     assert type(sample) is RolloutSample
     size = len(sample.input_ids)
     assert len(sample.completion_mask) == len(sample.old_log_probs) == size > 0
-    assert all(type(token) is int for token in sample.input_ids)
-    assert all(bit in (0, 1) for bit in sample.completion_mask) and 1 in sample.completion_mask
-    for bit, logprob in zip(sample.completion_mask, sample.old_log_probs, strict=True):
+    for values in (sample.input_ids, sample.completion_mask, sample.old_log_probs):
+        assert isinstance(values, np.ndarray)
+    assert all(type(token) is int for token in sample.input_ids.tolist())
+    assert set(sample.completion_mask.tolist()) <= {0, 1}
+    logprobs = sample.old_log_probs.tolist()
+    for bit, logprob in zip(sample.completion_mask, logprobs, strict=True):
         assert type(logprob) is float
         assert logprob <= 0.0 if bit else logprob == 0.0
     assert type(sample.advantage) is float
