@@ -3,38 +3,90 @@
 import type { Environment } from '../envs/environment.ts'
 import { PaddockError } from '../protocol/errors.ts'
 import { isPlainObject } from '../protocol/json.ts'
+import { NotJson, plainJson } from './plain-json.ts'
 
-/** What each function must give back, checked since a user's module may be written without types. */
-const CHECKS: { [K in keyof Environment]?: (result: unknown) => string | null } = {
-  open: (messages) =>
-    Array.isArray(messages) && messages.every((message) => typeof message?.content === 'string')
-      ? null
-      : 'a list of messages with string content',
-  tools: (tools) =>
-    Array.isArray(tools) && tools.every((tool) => typeof tool?.function?.name === 'string')
-      ? null
-      : 'a list of tools, each with function.name',
-  step: (step) =>
-    isPlainObject(step) &&
-    isPlainObject(step.observation) &&
-    typeof step.observation.content === 'string' &&
-    isPlainObject(step.audit)
-      ? null
-      : '{state, observation: {content: string, is_error}, audit}',
-  reply: (turn) =>
-    isPlainObject(turn) && (typeof turn.say === 'string') !== (typeof turn.end === 'string')
-      ? null
-      : '{state, say} or {state, end}',
-  grade: (grade) =>
-    isPlainObject(grade) &&
-    ((grade.status === 'scored' && isPlainObject(grade.rewards)) ||
-      (grade.status === 'unavailable' && typeof grade.reason === 'string'))
-      ? null
-      : '{status: "scored", rewards, evidence} or {status: "unavailable", reason, evidence}',
-  anchor: (anchor) => (typeof anchor === 'string' && anchor !== '' ? null : 'a non-empty string'),
+/** A result of a wrong shape; `expected` completes "must return". */
+class WrongShape extends Error {
+  constructor(expected: string) {
+    super(`must return ${expected}`)
+  }
 }
 
-const GUARDED = ['reset', 'open', 'tools', 'step', 'hear', 'reply', 'grade', 'anchor'] as const
+type Read = (result: unknown) => unknown
+
+/**
+ * What each function must give back, read since a user's module may be written without types. What goes on record is
+ * copied: a getter that throws later, or an object that changes, would be a fault of the thread.
+ */
+const READERS: { [K in keyof Environment]?: Read } = {
+  reset: (state) => stateOf('reset', { state }, 'a state'),
+  hear: (state) => stateOf('hear', { state }, 'the state'),
+  open(messages) {
+    const copied = plainJson(messages, 'messages')
+    if (Array.isArray(copied) && copied.every((message) => typeof message?.content === 'string'))
+      return copied
+    throw new WrongShape('a list of messages with string content')
+  },
+  tools(tools) {
+    if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.function?.name === 'string'))
+      throw new WrongShape('a list of tools, each with function.name')
+    for (const [index, tool] of tools.entries()) checkTool(tool, `tools[${index}]`)
+    return tools
+  },
+  step(step) {
+    const form =
+      '{state, observation: {content: string, is_error: boolean}, audit: {…}, end?: non-empty string}'
+    if (!isPlainObject(step) || !isPlainObject(step.observation)) throw new WrongShape(form)
+    const { observation, audit, end } = step
+    const { content, is_error } = observation
+    const seen = typeof content === 'string' && typeof is_error === 'boolean'
+    if (!seen || !isPlainObject(audit) || (end !== undefined && !isWord(end)))
+      throw new WrongShape(form)
+    return {
+      state: stateOf('step', step, form),
+      observation: { content, is_error },
+      audit: plainJson(audit, 'audit'),
+      ...(end !== undefined && { end }),
+    }
+  },
+  reply(turn) {
+    const form = '{state, say: string} or {state, end: non-empty string}'
+    if (!isPlainObject(turn)) throw new WrongShape(form)
+    const { say, end } = turn
+    const state = stateOf('reply', turn, form)
+    if (typeof say === 'string' && end === undefined) return { state, say }
+    if (isWord(end) && say === undefined) return { state, end }
+    throw new WrongShape(form)
+  },
+  /** Evidence may be left out: a grade without any is a grade. */
+  grade(grade) {
+    const form =
+      '{status: "scored", rewards: {…}, evidence: {…}} or {status: "unavailable", reason: string, evidence: {…}}'
+    if (!isPlainObject(grade)) throw new WrongShape(form)
+    const copied = { ...plainJson(grade, 'grade') }
+    const { status, rewards, reason, evidence = {} } = copied
+    const graded = status === 'scored' && isPlainObject(rewards)
+    const excused = status === 'unavailable' && typeof reason === 'string'
+    if (isPlainObject(evidence) && (graded || excused)) return { ...copied, evidence }
+    throw new WrongShape(form)
+  },
+  anchor(anchor) {
+    if (isWord(anchor)) return anchor
+    throw new WrongShape('a non-empty string')
+  },
+}
+
+const GUARDED = [
+  'reset',
+  'open',
+  'tools',
+  'step',
+  'hear',
+  'reply',
+  'grade',
+  'anchor',
+  'generate',
+] as const
 
 /** Guards by what they guard: one is asked for several times a turn. */
 const guards = new WeakMap<Environment, Map<string, Environment>>()
@@ -50,21 +102,17 @@ export function guardedEnvironment(name: string, environment: Environment): Envi
 function guard(name: string, environment: Environment): Environment {
   const guarded: Environment = { ...environment }
   for (const method of GUARDED) {
-    const original = environment[method] as (...args: unknown[]) => unknown
-    const check = CHECKS[method]
+    const original = environment[method] as ((...args: unknown[]) => unknown) | undefined
+    if (!original) continue
+    const read = READERS[method]
     const call = (...args: unknown[]) => {
-      let result: unknown
       try {
-        result = original.apply(environment, args)
+        const result = original.apply(environment, args)
+        refusePromises(result)
+        return read ? read(result) : result
       } catch (cause) {
-        throw fault(
-          `${name}.${method} threw: ${cause instanceof Error ? cause.message : cause}`,
-          cause,
-        )
+        throw fault(`${name}.${method} ${sentenceOf(cause)}`, cause)
       }
-      const expected = check?.(result)
-      if (expected) throw fault(`${name}.${method} must return ${expected}`)
-      return result
     }
     Object.assign(guarded, { [method]: call })
   }
@@ -74,6 +122,77 @@ function guard(name: string, environment: Environment): Environment {
 /** True for an error that `guardedEnvironment` made. */
 export function isEnvironmentFault(error: unknown): error is PaddockError {
   return error instanceof PaddockError && error.code === 'environment_fault'
+}
+
+/** Which function made a state, for a fault that shows only when the state crosses to another thread. */
+const makers = new WeakMap<object, string>()
+
+/** The fault of a state that cannot cross: `cause` is what the copying threw. */
+export function stateFault(name: string, state: unknown, cause: unknown): PaddockError {
+  const maker = isObject(state) ? makers.get(state) : undefined
+  const what = `must return a state of plain data, which can be copied to another thread: ${textOf(cause)}`
+  return fault(`${name}.${maker ?? '(reset, step, hear or reply)'} ${what}`, cause)
+}
+
+function stateOf(method: string, holder: { state?: unknown }, form: string): unknown {
+  const { state } = holder
+  if (state === undefined) throw new WrongShape(form)
+  if (isObject(state)) makers.set(state, method)
+  return state
+}
+
+/** An answer that comes later would be read as if it were there. Its rejection, which nobody awaits, ends no thread. */
+function refusePromises(result: unknown): void {
+  if (!isObject(result) || Array.isArray(result)) return
+  let found = false
+  for (const one of [result, ...Object.values(result)]) {
+    if (!isThenable(one)) continue
+    Promise.resolve(one).catch(() => {})
+    found = true
+  }
+  if (found) throw new WrongShape('at once, and no promise')
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return isObject(value) && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** Tools that were found to be JSON: most environments give the same objects in every turn. */
+const checkedTools = new WeakSet<object>()
+
+function checkTool(tool: object, path: string): void {
+  if (checkedTools.has(tool)) return
+  plainJson(tool, path)
+  checkedTools.add(tool)
+}
+
+function isObject(value: unknown): value is object {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** Characters of a thrown text that are told. */
+const MOST_CHARACTERS = 1000
+
+/** What a function did wrong. Even to ask what was thrown may throw, where it is a proxy. */
+function sentenceOf(thrown: unknown): string {
+  try {
+    if (thrown instanceof WrongShape || thrown instanceof NotJson) return thrown.message
+  } catch {}
+  return `threw: ${textOf(thrown)}`
+}
+
+/** The text of whatever was thrown: a symbol, or an object whose getters throw, has none of its own. */
+function textOf(thrown: unknown): string {
+  try {
+    const text = thrown instanceof Error ? String(thrown.message) : String(thrown)
+    return text.slice(0, MOST_CHARACTERS).toWellFormed()
+  } catch {
+    return 'something that cannot be written as text'
+  }
 }
 
 function fault(message: string, cause?: unknown): PaddockError {

@@ -31,7 +31,10 @@ export interface Ledger {
   /** Lets go of a batch of which nothing is ready or leased any more. */
   forget(id: string): void
   turn(episode: string, attempt: number, reply: Uint8Array): Promise<void>
-  seal(place: { batch: string; group: string; episode: string }, sealed: SealedEpisode): Promise<void>
+  seal(
+    place: { batch: string; group: string; episode: string },
+    sealed: SealedEpisode,
+  ): Promise<void>
   episode(id: string): Promise<SealedEpisode | null>
   /** Takes a finished group: to be leased (`ready`), or gone at once (`dropped`). */
   settle(group: GroupRecord, as: 'ready' | 'dropped'): Promise<void>

@@ -191,22 +191,66 @@ describe('limits', () => {
     expect(trajectory.turns[0].calls).toHaveLength(1)
   })
 
-  test('a right final answer that passes the token limit keeps its reward', () => {
-    const { header } = play(
-      plan({ limits: { maxTurns: 6, maxTokens: 3 } }),
-      says('There are 42 boxes, I say 42'),
-    )
+  /** Ids of a text and of the end of turn behind it. */
+  const length = (text: string) => model.encode(text).length + 1
+  const right = 'There are 42 boxes.'
+
+  // No request asks for more than is left of the episode's tokens, so that an answer fits in them or is cut.
+  test('a right final answer that uses up the token limit is ok and keeps its reward', () => {
+    const limits = { maxTurns: 6, maxTokens: length(call('6 * 7')) + length(right) }
+    const { header } = play(plan({ limits }), says(call('6 * 7'), right))
     expect(header).toMatchObject({ outcome: 'ok', reward: 1 })
+  })
+
+  test('a final answer that is cut by the token limit is graded as it stands: ok_truncated', () => {
+    const limits = { maxTurns: 6, maxTokens: length(right) - 1 }
+    const { header } = play(plan({ limits }), () => ({ text: right, finish: 'length' }))
+    expect(header.outcome).toBe('ok_truncated')
+    expect(header.reason).toContain('max_tokens')
   })
 
   test('the token limit ends the episode before the next request', () => {
     const { header, requests } = play(
-      plan({ limits: { maxTurns: 6, maxTokens: 3 } }),
+      plan({ limits: { maxTurns: 6, maxTokens: length(call('6 * 7')) } }),
       says(call('6 * 7')),
     )
     expect(header.outcome).toBe('ok_truncated')
     expect(header.reason).toContain('max_tokens')
     expect(requests).toBe(1)
+  })
+
+  test.each(['chat', 'tokens'] as const)(
+    'a request in mode %s asks for the smaller of a turn’s tokens and those left of the episode',
+    (mode) => {
+      const asked: number[] = []
+      const first = length(call('6 * 7'))
+      const policy = scriptedPolicy(model, says(call('6 * 7'), right))
+      const limits = { maxTurns: 6, maxTokens: 64 + first - 1 }
+      let result: TurnResult = begin(plan({ limits }, mode), engine)
+      while (result.kind === 'request') {
+        const body = JSON.parse(new TextDecoder().decode(result.request.body))
+        asked.push(body.max_tokens ?? body.sampling_params.max_new_tokens)
+        result = advance(result.state, policy(result.request), engine)
+      }
+      expect(asked).toEqual([64, 63])
+    },
+  )
+
+  test('a backend that samples more than was left of the episode breaks the contract', () => {
+    const limits = { maxTurns: 6, maxTokens: length(call('6 * 7')) + 2 }
+    const { header } = play(plan({ limits }), says(call('6 * 7'), right))
+    expect(header).toMatchObject({ outcome: 'contract_violation', reward: null })
+    expect(header.reason).toContain('at most 2')
+  })
+
+  test('tokens that were dropped with aborts count: a backend that aborts for ever is stopped', () => {
+    const aborted = { text: 'one two three', finish: 'abort' as const }
+    const tokens = model.encode(aborted.text).length
+    const limits = { maxTurns: 6, maxTokens: 3 * tokens }
+    const { header, requests, trajectory } = play(plan({ limits }), () => aborted)
+    expect(header).toMatchObject({ outcome: 'ok_truncated', completion_tokens: 3 * tokens })
+    expect(header.reason).toContain('max_tokens')
+    expect([requests, trajectory.dropped_tokens]).toEqual([3, 3 * tokens])
   })
 })
 
@@ -305,6 +349,25 @@ describe('a fault', () => {
       },
       'contract_violation',
       'choices',
+    ],
+    [
+      'no sampled token',
+      (body: WireBody) => {
+        body.choices[0]!.token_ids = []
+        body.choices[0]!.logprobs.content = []
+        body.usage.completion_tokens = 0
+      },
+      'contract_violation',
+      'token_ids',
+    ],
+    [
+      // A model has more embeddings than its tokenizer has ids: Qwen3's 151,936 against 151,669.
+      'an id that the tokenizer lacks',
+      (body: WireBody) => {
+        body.choices[0]!.token_ids![0] = 151_669
+      },
+      'contract_violation',
+      'token_ids',
     ],
     [
       'usage that disagrees',

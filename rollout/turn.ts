@@ -7,6 +7,7 @@ import type { SealedEpisode } from '../protocol/sealed.ts'
 import { applyTurn } from './apply-turn.ts'
 import { emptyTape, extendTape } from './chat/tape.ts'
 import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
+import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
 import type { Completion, HttpRequest } from './policy/dialect.ts'
 import { dialects } from './policy/dialects.ts'
@@ -53,11 +54,11 @@ export function advance(state: EpisodeState, reply: HttpReply, engine: Engine): 
   return ended(state, () => {
     const { plan, pending } = state
     const model = engine.chatModel(plan.policy.backend)
-    const sampled = pending.partial?.ids.length ?? 0
     const read = dialects[plan.policy.dialect].read(reply.status, reply.headers, reply.body, {
       tokens: model !== null,
       promptIds: sentIds(pending),
-      maxTokens: plan.policy.sampling.max_tokens - sampled,
+      maxTokens: tokensLeft(state),
+      knowsId: model?.knowsId ?? null,
     })
     if (read.kind === 'context_length' && state.turns.length > 0)
       return conclude(state, 'ok_truncated', `context_length: ${read.message}`, engine)
@@ -155,7 +156,6 @@ function request(
   const { plan, pending } = state
   const { policy } = plan
   const turn = state.turns.length
-  const sampled = pending.partial?.ids.length ?? 0
   const bytes = dialects[policy.dialect].request({
     model: policy.model,
     messages: state.messages,
@@ -163,7 +163,7 @@ function request(
     promptIds: sentIds(pending),
     sampling: {
       ...policy.sampling,
-      max_tokens: policy.sampling.max_tokens - sampled,
+      max_tokens: tokensLeft(state),
       seed: requestSeed(plan, turn),
     },
     chatTemplateKwargs: policy.chatTemplateKwargs,
@@ -186,15 +186,18 @@ function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResu
   const tools = environmentOf(plan, engine).tools(state.env)
   const aborts = pending.aborts + 1
   if (plan.policy.mode === 'chat' || !read.ids || !read.logprobs) {
-    const droppedTokens = state.droppedTokens + (read.ids?.length ?? 0)
-    return request({ ...state, droppedTokens, pending: { ...pending, aborts } }, tools, engine, [])
+    const droppedTokens = state.droppedTokens + (read.ids?.length ?? read.usage.completionTokens)
+    const next = { ...state, droppedTokens, pending: { ...pending, aborts } }
+    const end = tokenLimitReached(next)
+    return end ? conclude(next, end.outcome, end.reason, engine) : request(next, tools, engine, [])
   }
   const joined = joinPartial(state, read)
   const { ids, logprobs, versions } = joined
-  if (!ids || !logprobs || ids.length >= plan.policy.sampling.max_tokens)
-    return finishTurn(state, { ...joined, finish: 'length' }, engine)
-  const partial = { ids, logprobs, versions }
-  return request({ ...state, pending: { ...pending, partial, aborts } }, tools, engine, [])
+  if (!ids || !logprobs) return finishTurn(state, { ...joined, finish: 'length' }, engine)
+  const next = { ...state, pending: { ...pending, partial: { ids, logprobs, versions }, aborts } }
+  return tokensLeft(next) <= 0
+    ? finishTurn(state, { ...joined, finish: 'length' }, engine)
+    : request(next, tools, engine, [])
 }
 
 /** The whole turn's completion: what an abort left, then what came now. */
@@ -267,7 +270,8 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     turns: [...taped.turns, applied.record],
   }
   const events = turnEvents(plan, applied.record)
-  const end = applied.end ?? limitReached(next)
+  const cut = finish === 'length' ? tokenLimitReached(next) : null
+  const end = cut ?? applied.end ?? limitReached(next)
   if (end) {
     const closing = conclude(next, end.outcome, end.reason, engine)
     return { ...closing, events: [...events, ...closing.events] }
@@ -320,22 +324,6 @@ function bridged(
     ...state,
     pending: { ...state.pending, promptIds: concat(promptIds, completion.ids, bridge) },
   }
-}
-
-/** The limits that end an episode before its next request; what was done is graded. */
-function limitReached({
-  plan,
-  turns,
-}: EpisodeState): { outcome: EpisodeOutcome; reason: string } | null {
-  const tokens = turns.reduce((sum, turn) => sum + turn.completion_tokens, 0)
-  if (turns.length >= plan.limits.maxTurns)
-    return { outcome: 'ok_truncated', reason: `max_turns: ${plan.limits.maxTurns} turns are over` }
-  if (tokens >= plan.limits.maxTokens)
-    return {
-      outcome: 'ok_truncated',
-      reason: `max_tokens: ${tokens} of ${plan.limits.maxTokens} tokens are sampled`,
-    }
-  return null
 }
 
 /** The prompt that went out: in tokens mode what an abort left stands behind it. */

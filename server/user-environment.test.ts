@@ -63,6 +63,7 @@ describe('what a module leaves to its defaults works', () => {
   test.each([
     "contract: { name: 'user', version: 1, fields: { score: { type: 'number' } }, scalar: 'score' }",
     'describe: (task) => ({ title: task.id })',
+    "grade: () => ({ status: 'scored', rewards: { score: 1 } })",
   ])(
     '%s',
     async (part) => {
@@ -85,8 +86,20 @@ describe('a module that fails', () => {
   test.each([
     ["describe: () => { throw new Error('no') }", 'user.describe threw: no'],
     ['describe: () => 7', 'user.describe must return {title, limits}'],
+    [
+      "describe: () => ({ title: 't', limits: { max_turns: 'a' } })",
+      'limits.max_turns as a whole number from 1, got a',
+    ],
+    [
+      "describe: () => ({ title: 't', limits: { max_calls: -1 } })",
+      'limits.max_calls as a whole number from 1, got -1',
+    ],
     ["problems: () => { throw new Error('no') }", 'user.problems threw: no'],
     ['problems: () => 7', 'user.problems must return a list'],
+    [
+      "describe: (task) => ({ title: 'a', limits: {}, f: () => 1 })",
+      'user.describe must return plain data',
+    ],
   ])(
     '%s is told at submit',
     async (part, words) => {
@@ -106,6 +119,25 @@ describe('a module that fails', () => {
     ['open: () => 7', 'infra_env', 'user.open must return a list of messages'],
     ['anchor: () => null', 'infra_env', 'user.anchor must return a non-empty string'],
     ['reply: () => ({})', 'infra_env', 'user.reply must return'],
+    ["reply: () => { throw Symbol('odd') }", 'infra_env', 'user.reply threw: Symbol(odd)'],
+    ['reply: (state) => ({ state, end: 7 })', 'infra_env', 'user.reply must return'],
+    ['reset: () => ({ get request() { throw 1 } })', 'infra_env', 'user.reset threw: 1'],
+    [
+      "reset: () => ({ request: 'Hm.', deep: { get late() { throw new Error('no') } } })",
+      'infra_env',
+      'user.reset must return a state of plain data',
+    ],
+    ['grade: async () => { throw 1 }', 'verifier_error', 'user.grade must return at once'],
+    [
+      "grade: () => ({ status: 'scored', rewards: { score: 1 }, evidence: { n: 1n } })",
+      'verifier_error',
+      'grade.evidence.n is a bigint',
+    ],
+    [
+      "grade: () => { const e = {}; e.e = e; return { status: 'scored', rewards: { score: 1 }, evidence: e } }",
+      'verifier_error',
+      'grade.evidence.e is a circle',
+    ],
     ['grade: () => null', 'verifier_error', 'user.grade must return'],
     [
       "grade: () => ({ status: 'scored', rewards: { score: NaN }, evidence: {} })",

@@ -33,6 +33,8 @@ export interface ChatModel {
   encodePlain(text: string): Int32Array
   /** Text of ids, control tokens spelled out; ids that the vocabulary does not have are left out. */
   decode(ids: Int32Array | readonly number[]): string
+  /** Whether the vocabulary, added tokens included, has an id. */
+  knowsId(id: number): boolean
   /** Ids that end a turn (`<|im_end|>`, `<|endoftext|>`); the first is the one that the template writes. */
   stopTokenIds: readonly number[]
   /**

@@ -178,6 +178,9 @@ describe('encoding and decoding', () => {
 
   test('ids that the vocabulary does not have are left out of the text', () => {
     expect(model.decode([22464, 151900, 13])).toBe('Looking.')
+    // 151,643 entries and 26 added tokens; the model has 151,936 embeddings.
+    expect([0, 151_642, 151_643, 151_668].every(model.knowsId)).toBe(true)
+    expect([-1, 151_669, 151_900, 1e9].some(model.knowsId)).toBe(false)
   })
 
   test('half a character is a replacement character', () => {

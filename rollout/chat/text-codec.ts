@@ -12,6 +12,8 @@ export interface TextCodec {
   encodePlain(text: string): Int32Array
   /** Text of ids, control tokens spelled out. Unknown ids are left out, as Hugging Face's own tokenizers do. */
   decode(ids: Int32Array | readonly number[]): string
+  /** Whether `decode` has a text for it. A model may have more embeddings than its tokenizer has ids. */
+  knowsId(id: number): boolean
   /** Id of a control token or other vocabulary entry. */
   idOf(token: string): number | undefined
   /** The text cut at its control tokens, each with its id; other pieces have id null. */
@@ -30,12 +32,16 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
   const remembered = new Map<string, Int32Array>()
   /** Text of ids that were met, null where one's bytes are only a part of a character. */
   const pieces = new Map<number, string | null>()
+  const vocabulary = knownIds([
+    ...(tokenizer.model?.tokens_to_ids.values() ?? []),
+    ...added.map((token) => token.id),
+  ])
   const joinsPieces =
     isPlainObject(tokenizerJson.decoder) && tokenizerJson.decoder.type === 'ByteLevel'
 
   function encode(text: string): Int32Array {
-    const known = remembered.get(text)
-    if (known !== undefined) return known.slice()
+    const met = remembered.get(text)
+    if (met !== undefined) return met.slice()
     const ids = Int32Array.from(tokenizer.encode(text, { add_special_tokens: false }).ids)
     remembered.set(text, ids)
     if (remembered.size > REMEMBERED_PROMPTS) remembered.delete(remembered.keys().next().value!)
@@ -86,6 +92,7 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
     encode,
     encodePlain,
     decode,
+    knowsId: (id) => vocabulary[id] === 1,
     idOf: (token) => tokenizer.token_to_id(token),
     split: (text) =>
       text
@@ -93,6 +100,13 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
         .filter((piece) => piece !== '')
         .map((piece) => ({ text: piece, id: idByContent.get(piece) ?? null })),
   }
+}
+
+/** One byte for each id up to the greatest, 1 where there is such an id: every id of every reply is looked up. */
+function knownIds(ids: readonly number[]): Uint8Array {
+  const known = new Uint8Array(ids.reduce((most, id) => Math.max(most, id + 1), 0))
+  for (const id of ids) known[id] = 1
+  return known
 }
 
 /** Matches any added token, the longest first, and keeps it in String.split. */

@@ -63,6 +63,8 @@ export interface Expectation {
   /** The ids that were sent (`tokens` mode); null in `chat` mode. */
   promptIds: Int32Array | null
   maxTokens: number
+  /** Whether the tokenizer has an id; null where there is none to ask. */
+  knowsId: ((id: number) => boolean) | null
 }
 
 export interface Dialect {

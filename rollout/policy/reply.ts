@@ -121,17 +121,21 @@ export function readIds(values: readonly unknown[], field: string): Int32Array {
   return refuse('contract_violation', field, `expected a token id at ${bad}, got ${what}`)
 }
 
+/** What rounding may bring a log-probability above 0: sums in bfloat16 come to some 1e-5. */
+const LOGPROB_NOISE = 1e-4
+
 /** Log-probabilities as float32. JSON has no NaN, so engines write null where the logits were no numbers. */
 export function readLogprobs(values: readonly unknown[], field: string): Float32Array {
   const bad = values.findIndex(
-    (value) => typeof value !== 'number' || !Number.isFinite(Math.fround(value)),
+    (value) =>
+      typeof value !== 'number' || !Number.isFinite(Math.fround(value)) || value > LOGPROB_NOISE,
   )
   if (bad < 0) return new Float32Array(values as number[])
   const what = describe(values[bad])
   return refuse(
     'contract_violation',
     field,
-    `the log-probability of token ${bad} must be finite, got ${what}`,
+    `the log-probability of token ${bad} must be finite and at most 0, got ${what}`,
   )
 }
 
@@ -155,7 +159,10 @@ export type Draft = Omit<Completion, 'kind' | 'usage'> & {
   usage: { promptTokens: number | null; completionTokens: number | null }
 }
 
-/** Holds a draft against what was asked and against itself: no id without log-probability, no count that disagrees. */
+/**
+ * Holds a draft against what was asked and against itself: no id without log-probability or outside the vocabulary, no
+ * count that disagrees, no completion of nothing (but for an abort, which may come before the first token).
+ */
 export function checkCompletion(draft: Draft, expect: Expectation, names: FieldNames): Completion {
   const { promptIds, ids, logprobs, usage } = draft
   const promptTokens = usage.promptTokens ?? promptIds?.length
@@ -175,6 +182,17 @@ export function checkCompletion(draft: Draft, expect: Expectation, names: FieldN
     disagrees(names.promptTokens, promptTokens, promptIds.length, names.promptIds)
     if (expect.promptIds !== null && !sameIds(promptIds, expect.promptIds))
       refuse('contract_violation', names.promptIds, 'these are not the ids that were sent')
+    if (expect.promptIds === null) refuseUnknownIds(promptIds, names.promptIds, expect)
+    refuseUnknownIds(ids, names.ids, expect)
+  }
+  if (completionTokens === 0 && draft.finish !== 'abort') {
+    const field = ids === null ? names.completionTokens : names.ids
+    const least = 'a completion has at least the token that ended it'
+    refuse(
+      'contract_violation',
+      field,
+      `no token was sampled, yet it ended by ${draft.finish}: ${least}`,
+    )
   }
   if (completionTokens > expect.maxTokens) {
     const field = ids === null ? names.completionTokens : names.ids
@@ -190,6 +208,15 @@ function missing(field: string): never {
     field,
     `the reply has no ${field}: use an engine release that returns it`,
   )
+}
+
+/** An id that the tokenizer lacks has no text: what was sampled would be graded as if it were not there. */
+function refuseUnknownIds(ids: Int32Array, field: string, { knowsId }: Expectation): void {
+  if (knowsId === null) return
+  const bad = ids.findIndex((id) => !knowsId(id))
+  if (bad < 0) return
+  const hint = 'does model_dir hold the files of the model that is served?'
+  refuse('contract_violation', field, `the tokenizer has no id ${ids[bad]} (at ${bad}): ${hint}`)
 }
 
 function sameIds(a: Int32Array, b: Int32Array): boolean {

@@ -70,6 +70,7 @@ const expected: Expectation = {
   tokens: true,
   promptIds: Int32Array.of(151644, 872, 198),
   maxTokens: 64,
+  knowsId: (id) => id < 151_669,
 }
 const read = (value: unknown, asked = expected) =>
   sglang.read(200, JSON_HEADERS, jsonBytes(value), asked)
@@ -166,8 +167,27 @@ describe('a reply that breaks the contract', () => {
     ],
     ['meta_info.weight_versions', ['6'], 'meta_info.weight_versions'],
     ['text', 5, 'text'],
+    [`${logprobs}.1`, [0.5, 13, null], logprobs],
   ])('%s = %j names %s', (path, value, field) => {
     expect(read(withValue(reply, path, value))).toMatchObject({ kind: 'contract_violation', field })
+  })
+
+  test('no sampled token, where it did not abort', () => {
+    let value = withValue(reply, 'output_ids', [])
+    value = withValue(value, logprobs, [])
+    value = withValue(value, 'meta_info.completion_tokens', 0)
+    value = withValue(value, 'text', '')
+    expect(read(value)).toMatchObject({ kind: 'contract_violation', field: 'output_ids' })
+  })
+
+  test.each([151_669, 200_000, 1e9])('id %d, which the tokenizer lacks', (id) => {
+    let value = withValue(reply, 'output_ids.1', id)
+    value = withValue(value, `${logprobs}.1.1`, id)
+    expect(read(value)).toMatchObject({
+      kind: 'contract_violation',
+      field: 'output_ids',
+      message: expect.stringContaining(String(id)),
+    })
   })
 
   test('more ids than were asked for', () => {

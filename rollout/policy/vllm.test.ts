@@ -110,8 +110,14 @@ const chatReply = {
   ],
   usage: { prompt_tokens: 3, completion_tokens: 3, total_tokens: 6 },
 }
-const withTokens: Expectation = { tokens: true, promptIds: null, maxTokens: 64 }
-const withoutTokens: Expectation = { ...withTokens, tokens: false }
+const withTokens: Expectation = {
+  tokens: true,
+  promptIds: null,
+  maxTokens: 64,
+  // Qwen3: 151,643 entries and 26 added tokens. The model itself has 151,936 embeddings.
+  knowsId: (id) => id < 151_669,
+}
+const withoutTokens: Expectation = { ...withTokens, tokens: false, knowsId: null }
 const read = (reply: unknown, expected = withTokens) =>
   vllm.read(200, JSON_HEADERS, jsonBytes(reply), expected)
 
@@ -169,10 +175,37 @@ describe('a chat reply', () => {
   })
 })
 
+describe('a chat reply that is odd but right', () => {
+  test.each([undefined, null, []])('an abort before the first token has ids %j', (none) => {
+    let reply = withValue(chatReply, 'choices.0.finish_reason', 'abort')
+    reply = withValue(reply, 'choices.0.token_ids', none)
+    reply = withValue(reply, 'choices.0.logprobs', null)
+    reply = withValue(reply, 'choices.0.message.content', null)
+    reply = withValue(reply, 'usage.completion_tokens', 0)
+    const empty = { kind: 'completion', finish: 'abort', usage: { completionTokens: 0 } }
+    expect(read(reply)).toMatchObject({ ...empty, ids: new Int32Array(0) })
+    expect(read(reply, withoutTokens)).toMatchObject({ ...empty, ids: null })
+  })
+
+  test('without a tokenizer, one token that is the end of turn is an empty answer', () => {
+    const reply = withValue(chatReply, 'choices.0.message.content', '')
+    expect(read(withValue(reply, 'usage.completion_tokens', 1), withoutTokens)).toMatchObject({
+      kind: 'completion',
+      content: '',
+    })
+  })
+
+  test('rounding may bring a log-probability a hair above 0', () => {
+    const reply = withValue(chatReply, 'choices.0.logprobs.content.1.logprob', 1e-5)
+    expect(read(reply)).toMatchObject({ kind: 'completion' })
+  })
+})
+
 describe('a chat reply that breaks the contract', () => {
   test.each<[path: string, value: unknown, field: string]>([
     ['choices', [], 'choices'],
     ['choices', undefined, 'choices'],
+    ['choices', [chatReply.choices[0], chatReply.choices[0]], 'choices'],
     ['choices.0', null, 'choices'],
     ['choices.0.message', undefined, 'message'],
     ['choices.0.message.content', 7, 'content'],
@@ -183,6 +216,11 @@ describe('a chat reply that breaks the contract', () => {
     ['choices.0.token_ids', [22464, 13, -1], 'token_ids'],
     ['choices.0.token_ids', [22464, 13, '151645'], 'token_ids'],
     ['choices.0.token_ids', [22464, 13, 2 ** 31], 'token_ids'],
+    ['choices.0.token_ids', [22464, 151_669, 151645], 'token_ids'],
+    ['choices.0.token_ids', [22464, 1e9, 151645], 'token_ids'],
+    ['prompt_token_ids', [151644, 151_669, 198], 'prompt_token_ids'],
+    ['choices.0.logprobs.content.1.logprob', 5, 'logprobs.content'],
+    ['choices.0.logprobs.content.1.logprob', 2e-4, 'logprobs.content'],
     ['choices.0.logprobs', null, 'logprobs.content'],
     ['choices.0.logprobs.content', null, 'logprobs.content'],
     ['choices.0.logprobs.content', [{ logprob: -1 }], 'logprobs.content'],
@@ -201,6 +239,30 @@ describe('a chat reply that breaks the contract', () => {
       field,
     })
   })
+
+  test.each(['stop', 'length'])('no sampled token, but finish reason %s', (finish) => {
+    const choice = { finish_reason: finish, message: { content: '' } }
+    const reply = { choices: [choice], usage: { prompt_tokens: 3, completion_tokens: 0 } }
+    expect(read(reply, withoutTokens)).toMatchObject({
+      kind: 'contract_violation',
+      field: 'usage.completion_tokens',
+    })
+    const withIds = { ...choice, token_ids: [], logprobs: { content: [] } }
+    expect(
+      read({ ...reply, choices: [withIds], prompt_token_ids: [151644, 872, 198] }),
+    ).toMatchObject({ kind: 'contract_violation', field: 'token_ids' })
+  })
+
+  test.each([null, undefined, ''])(
+    'without a tokenizer, three sampled tokens with content %j name content and the parser flags',
+    (content) => {
+      const reply = withValue(chatReply, 'choices.0.message.content', content)
+      const fault = read(reply, withoutTokens)
+      expect(fault).toMatchObject({ kind: 'contract_violation', field: 'content' })
+      for (const flag of ['--tool-call-parser', '--reasoning-parser'])
+        expect(fault).toMatchObject({ message: expect.stringContaining(flag) })
+    },
+  )
 
   test('more ids than were asked for', () => {
     expect(read(chatReply, { ...withTokens, maxTokens: 2 })).toMatchObject({

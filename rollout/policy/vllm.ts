@@ -97,7 +97,7 @@ function readChat(reply: JsonRecord, expect: Expectation): Completion {
   if (!expect.tokens) refuseParsed(choice.finish_reason, message)
   const content = isPlainObject(choice.logprobs) ? choice.logprobs.content : choice.logprobs
   const tokens = (): unknown[] => readArray(content, CHAT_FIELDS.logprobs, 'logprobs was asked for')
-  return settle(reply, choice, expect, CHAT_FIELDS, {
+  const completion = settle(reply, choice, expect, CHAT_FIELDS, {
     finish,
     content: readText(message.content, 'content'),
     promptIds: () => readIdArray(reply.prompt_token_ids, CHAT_FIELDS.promptIds),
@@ -107,6 +107,8 @@ function readChat(reply: JsonRecord, expect: Expectation): Completion {
         CHAT_FIELDS.logprobs,
       ),
   })
+  if (!expect.tokens) refuseWithheld(message.content, completion)
+  return completion
 }
 
 const COMPLETIONS_FIELDS: FieldNames = { ...CHAT_FIELDS, logprobs: 'logprobs.token_logprobs' }
@@ -142,16 +144,21 @@ function settle(
 ): Completion {
   const usage = isPlainObject(reply.usage) ? reply.usage : {}
   const version = readVersion(reply.weight_version)
-  const ids = expect.tokens ? readIdArray(choice.token_ids, names.ids) : null
+  const completionTokens = readCount(usage.completion_tokens, names.completionTokens)
+  // A request that was aborted before its first token may carry no list at all.
+  const untouched = parts.finish === 'abort' && completionTokens === 0
+  const listed = untouched ? (choice.token_ids ?? []) : choice.token_ids
+  const ids = expect.tokens ? readIdArray(listed, names.ids) : null
+  const logprobs = () => (untouched && ids?.length === 0 ? new Float32Array(0) : parts.logprobs())
   const draft = {
     finish: parts.finish,
     content: parts.content,
     promptIds: expect.tokens ? parts.promptIds() : null,
     ids,
-    logprobs: expect.tokens ? parts.logprobs() : null,
+    logprobs: expect.tokens ? logprobs() : null,
     usage: {
       promptTokens: readCount(usage.prompt_tokens, names.promptTokens),
-      completionTokens: readCount(usage.completion_tokens, names.completionTokens),
+      completionTokens,
     },
     version,
     versions: ids === null ? [] : [{ version, count: ids.length }],
@@ -166,7 +173,8 @@ function readIdArray(value: unknown, field: string): Int32Array {
 
 function onlyChoice(reply: JsonRecord): JsonRecord {
   const choices = readArray(reply.choices, 'choices', 'one choice was asked for')
-  if (choices.length === 0) refuse('contract_violation', 'choices', 'expected one choice, got none')
+  if (choices.length !== 1)
+    refuse('contract_violation', 'choices', `expected one choice, got ${choices.length || 'none'}`)
   return readObject(choices[0], 'choices')
 }
 
@@ -182,16 +190,30 @@ function readFinish(reason: unknown): PolicyFinish {
   return refuse('contract_violation', 'finish_reason', `${known}, got ${describe(reason)}`)
 }
 
+const TOOL_FLAGS = 'start vLLM without --enable-auto-tool-choice and --tool-call-parser'
+
 /** Without a tokenizer the text is all there is, so nothing may have been taken out of it. */
 function refuseParsed(reason: unknown, message: JsonRecord): void {
-  const toolFlags = 'start vLLM without --enable-auto-tool-choice and --tool-call-parser'
   const taken = 'the engine parsed the answer, so its text is not what was sampled'
   if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0)
-    refuse('contract_violation', 'tool_calls', `${taken}: ${toolFlags}`)
+    refuse('contract_violation', 'tool_calls', `${taken}: ${TOOL_FLAGS}`)
   for (const field of ['reasoning_content', 'reasoning']) {
     if (typeof message[field] === 'string' && message[field] !== '')
       refuse('contract_violation', field, `${taken}: start vLLM without --reasoning-parser`)
   }
   if (reason === 'tool_calls')
-    refuse('contract_violation', 'finish_reason', `${taken} (tool_calls): ${toolFlags}`)
+    refuse('contract_violation', 'finish_reason', `${taken} (tool_calls): ${TOOL_FLAGS}`)
+}
+
+/** A parser may also take everything and leave no trace of it. The one token of an empty text is its end of turn. */
+function refuseWithheld(content: unknown, { finish, usage }: Completion): void {
+  if (finish === 'abort') return
+  const isText = typeof content === 'string'
+  if (isText && (content !== '' || usage.completionTokens === 1)) return
+  const came = isText ? 'an empty text' : describe(content)
+  refuse(
+    'contract_violation',
+    'content',
+    `${came} came for ${usage.completionTokens} sampled tokens: ${TOOL_FLAGS}, and without --reasoning-parser`,
+  )
 }

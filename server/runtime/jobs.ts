@@ -23,7 +23,7 @@ export interface WorkerSetup {
 /** What a thread is started with. */
 export interface LaneSetup {
   setup: WorkerSetup
-  /** Shared: `JOB` and `STARTED_AT`. */
+  /** Shared: `JOB`, `STARTED_AT` and `LOADING`. */
   progress: BigInt64Array
 }
 
@@ -76,10 +76,12 @@ export interface Job<Kind extends JobKind = JobKind> {
   input: Jobs[Kind]['in']
 }
 
-/** Place in a thread's shared memory of the number, from 0, of the job that it began last since its start. */
+/** Place in a thread's shared memory of the number, from 0, of the job that it began last since its start; -1 for none. */
 export const JOB = 0
 /** Place of the moment when it began it, `process.hrtime` in nanoseconds: one clock for all threads. */
 export const STARTED_AT = 1
+/** Place of what it loads: the number of a user environment in the setup, then the model folders; -1 before. */
+export const LOADING = 2
 
 /** `start`: load, and take jobs from this port; a JobAnswer. `work`: until it is empty; the batches taken since the start. */
 export type LaneTask = { kind: 'start'; port: MessagePort } | { kind: 'work' }

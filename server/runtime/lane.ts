@@ -1,5 +1,5 @@
 // One worker thread and what was given to it: batches of jobs, each job under its own limit; a lost thread is replaced.
-import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 import { Piscina } from 'piscina'
 import { type ErrorCode, PaddockError } from '../../protocol/errors.ts'
 import {
@@ -9,6 +9,7 @@ import {
   type JobKind,
   type LaneSetup,
   type LaneTask,
+  LOADING,
   STARTED_AT,
   type WorkerSetup,
 } from './jobs.ts'
@@ -18,6 +19,8 @@ export interface LaneOptions extends WorkerSetup {
   maxTurnSeconds: number
   /** Heap of one thread, megabytes. Array buffers are not covered by it. */
   heapMb: number
+  /** Longest that one module or the model folders may load, seconds; by default 60. */
+  startSeconds?: number
 }
 
 /** Why a thread was lost. */
@@ -25,8 +28,13 @@ export type WorkerExit = 'crash' | 'oom' | 'hang_killed'
 
 export interface LaneHooks<Given extends Job> {
   answered(batch: readonly Given[], answers: readonly JobAnswer<JobKind>[]): void
-  /** The thread is gone and with it all that was not answered; `failed` is the job that it ran. Start it again. */
-  lost(unanswered: readonly Given[], failed: Given, error: Error): void
+  /** After an answer: more may be given. */
+  hasRoom(): void
+  /**
+   * The thread is gone and with it all that was not answered. `failed` is the job that it ran; null where it ran none, so
+   * that something earlier has ended it. Start it again.
+   */
+  lost(unanswered: readonly Given[], failed: Given | null, error: Error): void
   /** A thread that had nothing to do has died. Start it again. */
   diedIdle(): void
 }
@@ -55,8 +63,8 @@ export function createLane<Given extends Job>(
   options: LaneOptions,
   hooks: LaneHooks<Given>,
 ): Lane<Given> {
-  const { environments, models, heapMb, maxTurnSeconds } = options
-  const progress = new BigInt64Array(new SharedArrayBuffer(2 * BigInt64Array.BYTES_PER_ELEMENT))
+  const { environments, models, heapMb, maxTurnSeconds, startSeconds = START_SECONDS } = options
+  const progress = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
   // A pool of one thread, so that a job can be given to another thread than the one it failed on.
   const piscina = new Piscina({
     filename: workerUrl.href,
@@ -115,22 +123,49 @@ export function createLane<Given extends Job>(
     }
   }
 
+  /** What the thread threw beside a job comes after the job's answer, which may still lie in the port. */
   function lose(error: Error): void {
+    const dead = port
+    port = null
+    for (let left = dead && receiveMessageOnPort(dead); left; left = receiveMessageOnPort(dead!))
+      takeAnswers(left.message as JobAnswer<JobKind>[])
+    dead?.close()
     const unanswered = batches.flatMap(({ jobs }) => jobs)
     const at = Number(Atomics.load(progress, JOB)) - (batches[0]?.first ?? 0)
     batches = []
-    port?.close()
-    port = null
-    const [oldest] = unanswered
-    if (oldest) hooks.lost(unanswered, unanswered[at] ?? oldest, error)
+    if (unanswered.length > 0) hooks.lost(unanswered, unanswered[at] ?? null, error)
     else hooks.diedIdle()
+  }
+
+  function takeAnswers(answers: readonly JobAnswer<JobKind>[]): void {
+    const batch = batches.shift()
+    if (batch) hooks.answered(batch.jobs, answers)
+  }
+
+  /** A thread that ends while it loads says nothing: what it was at stands in the shared memory. */
+  function loadFailure(error: Error): PaddockError {
+    const at = Number(Atomics.load(progress, LOADING))
+    const environment = Object.entries(environments)[at]
+    const loaded = environment
+      ? `environment ${environment[0]}: ${environment[1]}`
+      : at >= 0 && Object.keys(models).length > 0
+        ? Object.entries(models)
+            .map(([name, folder]) => `backends.${name}.model_dir ${folder}`)
+            .join(', ')
+        : 'a worker thread'
+    const whys = {
+      hang_killed: `has not loaded within ${startSeconds} s`,
+      oom: `needs more memory to load than ${heapMb} MB of heap: raise runtime.heap_mb`,
+      crash: `ended its thread while it was loaded: ${error.message}`,
+    }
+    return new PaddockError('invalid_config', `${loaded} ${whys[exitOf(error)]}`, { cause: error })
   }
 
   function listen(mine: MessagePort): void {
     mine.on('message', (answers: JobAnswer<JobKind>[]) => {
-      const batch = batches.shift()
+      takeAnswers(answers)
       if (batches.length === 0) mine.unref()
-      if (batch) hooks.answered(batch.jobs, answers)
+      hooks.hasRoom()
     })
     // A thread without work keeps no process alive.
     mine.unref()
@@ -139,16 +174,24 @@ export function createLane<Given extends Job>(
   return {
     async start() {
       const { port1, port2 } = new MessageChannel()
-      Atomics.store(progress, JOB, 0n)
+      Atomics.store(progress, JOB, -1n)
+      Atomics.store(progress, LOADING, -1n)
       jobsGiven = 0
       batchesGiven = 0
       port = port1
       listen(port1)
       const task: LaneTask = { kind: 'start', port: port2 }
       working = true
-      const answer = await run<JobAnswer<'warm'>>(task, START_SECONDS, [port2]).finally(() => {
-        working = false
-      })
+      const answer = await run<JobAnswer<'warm'>>(task, startSeconds, [port2])
+        .catch((error: Error) => {
+          // The place has no thread to lose.
+          port1.close()
+          port = null
+          throw loadFailure(error)
+        })
+        .finally(() => {
+          working = false
+        })
       if (answer.ok) return
       throw new PaddockError(answer.code as ErrorCode, answer.message, { path: answer.path })
     },
@@ -167,4 +210,10 @@ export function createLane<Given extends Job>(
       await piscina.destroy()
     },
   }
+}
+
+/** Why a thread was lost, by the error of the task that it ran. */
+export function exitOf(error: Error & { code?: string }): WorkerExit {
+  if (error.name === 'AbortError') return 'hang_killed'
+  return error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'oom' : 'crash'
 }

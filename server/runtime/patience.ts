@@ -10,8 +10,8 @@ export interface Patience {
 }
 
 /** `deadline` in milliseconds of `performance.now()`. An AbortSignal made of both would cost 20 µs a request. */
-export function openPatience(deadline: number, signal: AbortSignal): Patience {
-  let ended = signal.aborted
+export function openPatience(deadline: number, signal: AbortSignal | null): Patience {
+  let ended = signal?.aborted ?? false
   let callback: (() => void) | null = null
   const end = () => {
     ended = true
@@ -20,7 +20,7 @@ export function openPatience(deadline: number, signal: AbortSignal): Patience {
   }
   const timer = setTimeout(end, Math.max(0, Math.ceil(deadline - performance.now())))
   timer.unref()
-  signal.addEventListener('abort', end, { once: true })
+  signal?.addEventListener('abort', end, { once: true })
   return {
     ended: () => ended,
     onEnd(next) {
@@ -38,7 +38,7 @@ export function openPatience(deadline: number, signal: AbortSignal): Patience {
     },
     close() {
       clearTimeout(timer)
-      signal.removeEventListener('abort', end)
+      signal?.removeEventListener('abort', end)
     },
   }
 }

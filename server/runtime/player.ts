@@ -1,5 +1,4 @@
 // Plays one attempt of one episode: turns in the pool, requests to the policy, and a deadline on every wait.
-import { setTimeout as delay } from 'node:timers/promises'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
@@ -7,11 +6,15 @@ import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { PolicyRequest } from '../../rollout/turn.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { TurnJobResult } from './jobs.ts'
+import { openPatience, type Patience } from './patience.ts'
 import type { PolicyAnswer, PolicyClient } from './policy-client.ts'
-import type { Pool } from './pool.ts'
+import { GivenUp, type Pool } from './pool.ts'
 import type { KeptState } from './state-cache.ts'
 
-/** When an attempt must be over, in milliseconds of `performance.now()`, and how long one turn may take. */
+/**
+ * When an attempt must be over, in milliseconds of `performance.now()`, and how long one turn may take: from its first
+ * request, over every abort, until its answer is played. The reset that goes before the first turn has as long for itself.
+ */
 export interface Deadlines {
   turnMs: number
   episodeAt: number
@@ -39,6 +42,9 @@ export interface PlayerWorld {
 /** A backend that breaks a turn off is given a little time before the turn goes on. */
 const ABORT_PAUSE_MS = 50
 const LONGEST_ABORT_PAUSE_MS = 2000
+/** A failure may wait so long for its seal. A timeout is told within a second of its limit, sealed or not. */
+const SEAL_MS = 30_000
+const SEAL_AFTER_TIMEOUT_MS = 900
 
 /** Never rejects: whatever happens becomes an outcome. `signal` withdraws the attempt (cancel, shutdown). */
 export async function playAttempt(
@@ -63,47 +69,81 @@ async function playTurns(
   waited: { seconds: number },
 ): Promise<Ending> {
   let state: KeptState | null = null
+  let limit = openLimit('the reset', deadlines, signal)
   try {
-    let result: TurnJobResult = await world.pool.run('begin', plan)
+    let result: TurnJobResult = await world.pool.run('begin', plan, limit.patience)
     for (;;) {
       world.onEvents(result.events)
       if (result.kind === 'end') return ending(result.sealed)
       state = result.state
+      const { request } = result
+      if (request.aborts === 0) {
+        limit.patience.close()
+        limit = openLimit(`turn ${request.turn}`, deadlines, signal)
+      }
       const asked = performance.now()
-      const answer = await ask(result.request, deadlines, world, signal)
+      const answer = await ask(request, limit, world, signal)
       waited.seconds += (performance.now() - asked) / 1000
       if (answer.kind === 'failure')
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
       await world.keepTurn(plan, answer.body)
       const { status, headers, body } = answer
-      result = await world.pool.run('advance', { state, reply: { status, headers, body } })
+      const input = { state, reply: { status, headers, body } }
+      result = await world.pool.run('advance', input, limit.patience)
     }
   } catch (error) {
-    // A PaddockError is the thread's own answer: the task cannot be played. Anything else is the machinery's fault.
-    const outcome = error instanceof PaddockError ? 'infra_env' : 'infra_worker'
-    return giveUp(plan, state, outcome, (error as Error).message, world)
+    const { outcome, reason } = failureOf(error as Error, limit, signal)
+    return giveUp(plan, state, outcome, reason, world)
+  } finally {
+    limit.patience.close()
   }
 }
 
-/** One policy request under the nearest of the three deadlines, whose name a timeout then carries. */
-async function ask(
-  request: PolicyRequest,
-  deadlines: Deadlines,
-  { client }: PlayerWorld,
-  signal: AbortSignal,
-): Promise<PolicyAnswer> {
-  if (request.aborts > 0)
-    await delay(abortPause(request.aborts), undefined, { signal }).catch(() => {})
+/** The nearest of the three deadlines, whose name a timeout carries, and the wait for it. */
+interface Limit {
+  name: string
+  /** What it bounds, as `turn 3`. */
+  what: string
+  at: number
+  patience: Patience
+}
+
+function openLimit(what: string, deadlines: Deadlines, signal: AbortSignal): Limit {
   const limits = [
     { name: 'turn_timeout_s', at: performance.now() + deadlines.turnMs },
     { name: 'episode_timeout_s', at: deadlines.episodeAt },
     { name: 'group_timeout_s', at: deadlines.groupAt },
   ]
   const nearest = limits.reduce((a, b) => (b.at < a.at ? b : a))
-  const answer = await client.ask(request, nearest.at, signal)
+  return { ...nearest, what, patience: openPatience(nearest.at, signal) }
+}
+
+/** One policy request within the limit of its turn. */
+async function ask(
+  request: PolicyRequest,
+  { name, what, at, patience }: Limit,
+  { client }: PlayerWorld,
+  signal: AbortSignal,
+): Promise<PolicyAnswer> {
+  if (request.aborts > 0) await patience.wait(abortPause(request.aborts))
+  const answer = await client.ask(request, at, signal)
   if (answer.kind !== 'failure' || answer.outcome !== 'timeout') return answer
-  const reason = `${nearest.name} ran out while backend ${request.backend} was asked for turn ${request.turn}`
+  const reason = `${name} ran out while backend ${request.backend} was asked for ${what}`
   return { ...answer, reason }
+}
+
+/** A PaddockError is the thread's own answer: the task cannot be played. Most else is the machinery's fault. */
+function failureOf(
+  error: Error,
+  { name, what }: Limit,
+  signal: AbortSignal,
+): { outcome: EpisodeOutcome; reason: string } {
+  if (error instanceof GivenUp)
+    return signal.aborted
+      ? { outcome: 'aborted', reason: 'withdrawn' }
+      : { outcome: 'timeout', reason: `${name} ran out while ${what} was played` }
+  const outcome = error instanceof PaddockError ? 'infra_env' : 'infra_worker'
+  return { outcome, reason: error.message }
 }
 
 function abortPause(aborts: number): number {
@@ -118,13 +158,17 @@ async function giveUp(
   reason: string,
   world: PlayerWorld,
 ): Promise<Ending> {
+  const ms = outcome === 'timeout' ? SEAL_AFTER_TIMEOUT_MS : SEAL_MS
+  const patience = openPatience(performance.now() + ms, null)
   try {
-    const result = await world.pool.run('conclude', { state, plan, outcome, reason })
+    const result = await world.pool.run('conclude', { state, plan, outcome, reason }, patience)
     if (result.kind !== 'end') throw new Error('conclude did not end the episode')
     world.onEvents(result.events)
     return ending(result.sealed)
   } catch {
     return { sealed: null, outcome, reason }
+  } finally {
+    patience.close()
   }
 }
 

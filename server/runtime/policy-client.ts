@@ -5,6 +5,7 @@ import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
 import type { Backend } from '../config.ts'
 import { post } from './http-post.ts'
 import { openPatience, type Patience } from './patience.ts'
+import { createRedaction } from './redaction.ts'
 
 /** A request that brought no reply worth reading, after its tries. */
 interface PolicyFailure {
@@ -47,6 +48,8 @@ export function createPolicyClient(
   random: () => number = Math.random,
 ): PolicyClient {
   const targets = new Map(Object.entries(backends).map(([name, one]) => [name, targetOf(one)]))
+  // What the backend sent is told in reasons, and trainers read them.
+  const redaction = createRedaction(Object.values(backends).flatMap(({ api_key }) => api_key ?? []))
   const open = new Map<string, number>()
 
   async function tryOnce(request: PolicyRequest, patience: Patience): Promise<Tried> {
@@ -58,7 +61,8 @@ export function createPolicyClient(
       hooks.onTry(request.backend, code, (performance.now() - started) / 1000)
     try {
       const headers = authorization ? { ...request.headers, authorization } : request.headers
-      const reply = await post(pool, base + request.path, headers, request.body, patience)
+      const sent = await post(pool, base + request.path, headers, request.body, patience)
+      const reply = redaction.reply(sent)
       told(codeClass(reply.status))
       const again = retryAfter(reply.status, reply.headers)
       return { answer: { kind: 'reply', ...reply }, again }
@@ -66,7 +70,8 @@ export function createPolicyClient(
       const { code, again } = classify(error as Error & { code?: string })
       told(patience.ended() ? 'timeout' : code)
       if (patience.ended()) return failed('timeout', 'the deadline passed', false)
-      return failed('infra_backend', sentence(error as Error & { code?: string }), again)
+      const reason = redaction.text(sentence(error as Error & { code?: string }))
+      return failed('infra_backend', reason, again)
     }
   }
 

@@ -7,7 +7,8 @@ import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import { writeLab } from '../testkit/lab-environment.testkit.ts'
 import type { TurnJobResult } from './jobs.ts'
-import { createPool, type Pool, type WorkerExit, WorkerLost } from './pool.ts'
+import { openPatience } from './patience.ts'
+import { createPool, GivenUp, type Pool, type WorkerExit, WorkerLost } from './pool.ts'
 
 const lab = writeLab()
 let pool: Pool
@@ -57,13 +58,14 @@ const plan = (spec: JsonObject): EpisodePlan => ({
   limits: { maxTurns: 4, maxTokens: 1000 },
 })
 
+/** What happens, what it is called, and how often it is tried: a hang costs a thread for its whole limit. */
 const troubles = [
-  ['exit', 'crash'],
-  ['memory', 'oom'],
-  ['hang', 'hang_killed'],
+  ['exit', 'crash', 3],
+  ['memory', 'oom', 3],
+  ['hang', 'hang_killed', 2],
 ] as const
 
-describe.each(troubles)('a thread that is lost by %s', (trouble, cause) => {
+describe.each(troubles)('a thread that is lost by %s', (trouble, cause, tries) => {
   test('is replaced, and the same turn is played again with the same result', async () => {
     const before = exits.length
     const quiet = await pool.run('begin', plan({}))
@@ -79,10 +81,10 @@ describe.each(troubles)('a thread that is lost by %s', (trouble, cause) => {
       })
   }, 30_000)
 
-  test('three times in a row gives up with the cause, and the pool works on', async () => {
+  test(`${tries} times in a row gives up with the cause, and the pool works on`, async () => {
     const troubled = pool.run('begin', plan({ trouble, at: 'reset' }))
     await expect(troubled).rejects.toMatchObject({ name: 'WorkerLost', exit: cause })
-    await expect(troubled).rejects.toThrow(/^begin failed on 3 threads: /)
+    await expect(troubled).rejects.toThrow(`begin failed on ${tries} threads: `)
     await expect(troubled).rejects.toBeInstanceOf(WorkerLost)
     await expect(pool.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
   }, 60_000)
@@ -107,13 +109,13 @@ describe('of the turns that a thread was given together', () => {
 
   test.each(troubles)(
     'only the one that ends in %s fails, as %s',
-    async (trouble, cause) => {
+    async (trouble, cause, tries) => {
       const specs = Array.from(
         { length: 12 },
         (_, n): JsonObject => (n === 5 ? { trouble, at: 'reset' } : {}),
       )
       const { played, exits } = await begins(specs)
-      expect(exits).toEqual([cause, cause, cause])
+      expect(exits).toEqual(Array(tries).fill(cause))
       for (const [n, result] of played.entries())
         if (n === 5) expect(result).toMatchObject({ status: 'rejected', reason: { exit: cause } })
         else expect(result).toMatchObject({ status: 'fulfilled', value: { kind: 'request' } })
@@ -136,6 +138,130 @@ describe('of the turns that a thread was given together', () => {
     expect(exits).toEqual([])
     expect(played.map(({ status }) => status)).toEqual(Array(7).fill('fulfilled'))
   }, 60_000)
+})
+
+describe('of jobs that wait for a thread', () => {
+  const open = (threads: number) =>
+    createPool({
+      threads,
+      maxTurnSeconds: 1,
+      heapMb: 96,
+      environments: { lab: pathToFileURL(lab.module).href },
+      models: {},
+    })
+
+  test('those that somebody waits for go before turns', async () => {
+    const one = open(1)
+    const order: string[] = []
+    const turns = Array.from({ length: 20 }, () =>
+      one.run('begin', plan({})).then(() => order.push('turn')),
+    )
+    const settings = one.run('settings', { estimator: 'grpo', settings: {} })
+    await Promise.all([...turns, settings.then(() => order.push('settings'))])
+    expect(order[0]).toBe('settings')
+    await one.close()
+  }, 30_000)
+
+  test('one that failed goes behind the others', async () => {
+    const one = open(1)
+    const order: string[] = []
+    const troubled = one.run('begin', plan({ trouble: 'exit', at: 'reset' }))
+    const failed = troubled.catch(() => order.push('failed'))
+    const others = Array.from({ length: 12 }, () =>
+      one.run('begin', plan({})).then(() => order.push('played')),
+    )
+    await Promise.all([failed, ...others])
+    expect(order).toEqual([...Array(12).fill('played'), 'failed'])
+    await one.close()
+  }, 30_000)
+
+  test('those that hung before never hold the last thread', async () => {
+    const two = open(2)
+    let lost = 0
+    const bothHungOnce = new Promise<void>((resolve) => {
+      two.onExit(() => {
+        if (++lost === 2) resolve()
+      })
+    })
+    const hang = () => two.run('begin', plan({ trouble: 'hang', at: 'reset' }))
+    let settled = false
+    const hanging = Promise.allSettled([hang(), hang()]).then(() => {
+      settled = true
+    })
+    await bothHungOnce
+    const played: Record<number, number> = {}
+    while (!settled) {
+      await two.run('begin', plan({}))
+      played[lost] = (played[lost] ?? 0) + 1
+    }
+    await hanging
+    // Each retry holds a thread for a second, in which the other plays hundreds of turns.
+    expect(lost).toBe(4)
+    expect(played[2]).toBeGreaterThan(10)
+    expect(played[3]).toBeGreaterThan(10)
+    await two.close()
+  }, 60_000)
+
+  test('one whose patience ends is given up at once, running or waiting', async () => {
+    const one = open(1)
+    await one.ready()
+    const patience = () => openPatience(performance.now() + 200, null)
+    const spec = { trouble: 'hang', at: 'reset', once: lab.flag('once-patience') }
+    const running = one.run('begin', plan(spec), patience())
+    const waiting = one.run('begin', plan({}), patience())
+    const started = performance.now()
+    await expect(running).rejects.toBeInstanceOf(GivenUp)
+    await expect(waiting).rejects.toBeInstanceOf(GivenUp)
+    expect(performance.now() - started).toBeLessThan(900)
+    expect(one.stats().queued).toBe(0)
+    await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+    await one.close()
+  }, 30_000)
+})
+
+test('an answer that cannot be copied is refused alone, naming its job', async () => {
+  const odd = lab.flag('odd.mjs')
+  writeFileSync(
+    odd,
+    `import lab from ${JSON.stringify(pathToFileURL(lab.module).href)}
+    export default { ...lab, describe: (task) => ({ title: 'x', limits: {}, f: task.spec.odd && (() => 1) }) }`,
+  )
+  const exits: WorkerExit[] = []
+  const one = createPool({
+    threads: 1,
+    maxTurnSeconds: 5,
+    heapMb: 96,
+    environments: { lab: pathToFileURL(odd).href },
+    models: {},
+  })
+  one.onExit((exit) => exits.push(exit))
+  const spec = { request: 'Measure.', odd: true }
+  const task = { environment: 'lab', id: 'x', spec }
+  const inspected = one.run('inspect', [task])
+  const shown = one.run('show', { ...task, seed: 1 })
+  const good = one.run('show', { ...task, spec: { request: 'Measure.' }, seed: 1 })
+  await expect(inspected).rejects.toMatchObject({
+    code: 'invalid_task',
+    message: expect.stringContaining('lab.describe must return plain data'),
+  })
+  await expect(shown).rejects.toMatchObject({
+    code: 'environment_fault',
+    message: expect.stringContaining('the answer of show must be plain data'),
+  })
+  await expect(good).resolves.toMatchObject({ title: 'x' })
+  expect(exits).toEqual([])
+  await one.close()
+}, 30_000)
+
+test('what an environment throws while a task is shown is its own fault and costs no thread', async () => {
+  const before = exits.length
+  const spec = { request: 'Measure.', trouble: 'throw', at: 'reset' }
+  const shown = pool.run('show', { environment: 'lab', id: 'x', spec, seed: 1 })
+  await expect(shown).rejects.toMatchObject({
+    code: 'environment_fault',
+    message: 'lab.reset threw: the lab is on fire',
+  })
+  expect(exits.length).toBe(before)
 })
 
 test('a thread that dies between two jobs is replaced', async () => {
@@ -235,7 +361,38 @@ test('a pool whose module ends the thread while it loads gives up', async () => 
     environments: { fatal: pathToFileURL(fatal).href },
     models: {},
   })
-  await expect(broken.ready()).rejects.toThrow(/exited with code: 3/)
+  await expect(broken.ready()).rejects.toThrow(
+    /environment fatal: .*fatal.mjs.*exited with code: 3/,
+  )
   await expect(broken.run('begin', plan({}))).rejects.toBeInstanceOf(WorkerLost)
   await broken.close()
 }, 30_000)
+
+test.each([
+  ['never loads', 'await new Promise((resolve) => setTimeout(resolve, 1e6))', /within 5 s/],
+  [
+    'needs too much memory',
+    'const a = []; for (;;) a.push(new Array(1e6).fill(a.length))',
+    /96 MB of heap: raise runtime\.heap_mb/,
+  ],
+])(
+  'a pool whose module %s names it and the limit',
+  async (_, text, words) => {
+    const slow = lab.flag(`slow-${exits.length}-${Math.abs(text.length)}.mjs`)
+    writeFileSync(slow, text)
+    const broken = createPool({
+      threads: 1,
+      maxTurnSeconds: 5,
+      heapMb: 96,
+      startSeconds: 5,
+      // The one before it has loaded, and is not blamed.
+      environments: { lab: pathToFileURL(lab.module).href, slow: pathToFileURL(slow).href },
+      models: {},
+    })
+    await expect(broken.ready()).rejects.toMatchObject({ code: 'invalid_config' })
+    await expect(broken.ready()).rejects.toThrow(/^environment slow: .*slow-/)
+    await expect(broken.ready()).rejects.toThrow(words)
+    await broken.close()
+  },
+  30_000,
+)

@@ -1,8 +1,10 @@
 // The thread pool: queued jobs in batches to ready threads, and another thread where one failed.
 import { EventEmitter } from 'node:events'
 import { type ErrorCode, PaddockError } from '../../protocol/errors.ts'
+import { createJobQueue } from './job-queue.ts'
 import type { Job, JobAnswer, JobKind, Jobs } from './jobs.ts'
-import { createLane, type Lane, type LaneOptions, type WorkerExit } from './lane.ts'
+import { createLane, exitOf, type Lane, type LaneOptions, type WorkerExit } from './lane.ts'
+import type { Patience } from './patience.ts'
 
 export type { WorkerExit } from './lane.ts'
 
@@ -14,9 +16,15 @@ export interface Pool {
   /**
    * Runs a job on the next ready thread. The input is copied and kept until the answer is here: a job whose thread is
    * lost runs again on another, `TRIES` times in all. Throws PaddockError where the job itself refuses its input, and
-   * WorkerLost after the last try. Jobs start in the order of their calls.
+   * WorkerLost after the last try. Jobs start in the order of their calls, those that somebody waits for before turns.
+   * Where patience ends first, waiting or running, throws GivenUp: a thread that has begun works on for its own limit,
+   * and what it answers is dropped.
    */
-  run<Kind extends JobKind>(kind: Kind, input: Jobs[Kind]['in']): Promise<Jobs[Kind]['out']>
+  run<Kind extends JobKind>(
+    kind: Kind,
+    input: Jobs[Kind]['in'],
+    patience?: Patience,
+  ): Promise<Jobs[Kind]['out']>
   stats(): PoolStats
   /** Waits until every thread has loaded; rejects with the reason where one cannot. */
   ready(): Promise<void>
@@ -45,17 +53,29 @@ export class WorkerLost extends Error {
   }
 }
 
+/** A job that nobody waits for any more. */
+export class GivenUp extends Error {
+  constructor(kind: JobKind) {
+    super(`${kind} was given up before its answer came`)
+    this.name = 'GivenUp'
+  }
+}
+
 /** Tries of one job, each on another thread where there is one. */
 const TRIES = 3
+/** A hang costs a thread for its whole limit, and a pure job that hung once hangs again. */
+const HANG_TRIES = 2
+/** Tries to start a thread again in a place where one has run before. */
+const RESTARTS = 3
 /** Jobs that cross in one message: waking a thread and being woken costs more than a turn on a virtual machine. */
 const MAX_BATCH = 8
 /** Batches that a thread holds: the one that it works on and the next, so that it never waits for the main loop. */
 const MAX_GIVEN = 2
 
 interface Waiting extends Job {
+  /** Threads that it was lost with. From the first on it runs alone, so that no other job is lost with it. */
   tries: number
-  /** Its thread was lost before: it runs alone, so that no other job is lost with it again. */
-  alone: boolean
+  givenUp: boolean
   /** Where it failed last: another thread is preferred. */
   avoid: Place | null
   resolve: (out: never) => void
@@ -65,15 +85,17 @@ interface Waiting extends Job {
 interface Place {
   lane: Lane<Waiting>
   state: 'starting' | 'ready' | 'dead'
-  /** It has a job that runs alone, and is given nothing beside it. */
+  /** It has a job that failed before, which runs alone: it is given nothing beside it. */
   reserved: boolean
+  /** A thread has run here, so that what it loads can be loaded. */
+  hasRun: boolean
   /** Since when it has something to do, milliseconds; null while it has not. */
   busySince: number | null
 }
 
 /** Starts `threads` threads; jobs may be run at once and wait for the first that is ready. */
 export function createPool(options: PoolOptions): Pool {
-  const queue: Waiting[] = []
+  const queue = createJobQueue<Waiting>()
   const exits = new EventEmitter<{ exit: [WorkerExit] }>()
   let busySeconds = 0
   let closed = false
@@ -89,8 +111,8 @@ export function createPool(options: PoolOptions): Pool {
       answered(batch, answers) {
         for (const [index, answer] of answers.entries()) settle(batch[index] as Waiting, answer)
         if (lane.given() === 0) rest(place)
-        dispatch()
       },
+      hasRoom: () => dispatch(),
       lost(unanswered, failed, error) {
         rest(place)
         lost(place, unanswered, failed, error)
@@ -101,21 +123,39 @@ export function createPool(options: PoolOptions): Pool {
         start(place).catch(() => {})
       },
     })
-    const place: Place = { lane, state: 'starting', reserved: false, busySince: null }
+    const place: Place = {
+      lane,
+      state: 'starting',
+      reserved: false,
+      hasRun: false,
+      busySince: null,
+    }
     return place
   }
 
   async function start(place: Place): Promise<void> {
     place.state = 'starting'
     try {
-      await place.lane.start()
+      await startLane(place)
       place.state = 'ready'
+      place.hasRun = true
       dispatch()
     } catch (error) {
       place.state = 'dead'
       startFailure = error as Error
       if (!closed) dispatch()
       throw error
+    }
+  }
+
+  /** A thread may be ended while it loads by what it ran before; what has never loaded is not tried again. */
+  async function startLane({ lane, hasRun }: Place): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await lane.start()
+      } catch (error) {
+        if (closed || !hasRun || tries >= RESTARTS) throw error
+      }
     }
   }
 
@@ -128,7 +168,7 @@ export function createPool(options: PoolOptions): Pool {
 
   /** No thread can start: what waits cannot ever run. */
   function failAll(cause: Error): void {
-    for (const waiting of queue.splice(0))
+    for (const waiting of queue.takeAll())
       waiting.reject(new WorkerLost('crash', `no worker thread starts: ${cause.message}`, cause))
   }
 
@@ -137,7 +177,7 @@ export function createPool(options: PoolOptions): Pool {
     if (startFailure && places.every(({ state }) => state === 'dead')) failAll(startFailure)
     for (let given = 0; given < MAX_GIVEN; given++)
       for (const place of places) {
-        if (queue.length === 0) return
+        if (queue.size() === 0) return
         if (place.state === 'ready' && !place.reserved && place.lane.given() === given) give(place)
       }
   }
@@ -154,48 +194,70 @@ export function createPool(options: PoolOptions): Pool {
       return
     }
     place.busySince ??= performance.now()
-    place.reserved = first.alone
+    place.reserved = first.tries > 0
   }
 
-  /** The first job that this thread may run now, and those right behind it that may share its batch. */
+  /** What this thread may run now. */
   function takeBatch(place: Place): Waiting[] {
-    const other = places.some((one) => one !== place && one.state !== 'dead')
-    const at = queue.findIndex(({ avoid }) => !(other && avoid === place))
-    if (at < 0) return []
-    if (queue[at]?.alone) return place.lane.given() === 0 ? queue.splice(at, 1) : []
-    // No thread takes what another could begin with at once.
-    const most = Math.min(MAX_BATCH, Math.ceil(queue.length / places.length))
-    let count = 1
-    while (count < most && queue[at + count]?.alone === false) count++
-    return queue.splice(at, count)
+    const alive = places.filter(({ state }) => state !== 'dead').length
+    const retrying = mayRetry(alive)
+    const may = ({ tries, avoid }: Waiting) =>
+      tries === 0 || (retrying && !(alive > 1 && avoid === place))
+    return queue.take(may, place.lane.given() === 0, places.length, MAX_BATCH)
   }
 
-  /** Replaces the thread and plays its jobs again, elsewhere and each alone. Only the one that ran counts a try. */
-  function lost(place: Place, unanswered: readonly Waiting[], failed: Waiting, error: Error): void {
+  /** What failed before never holds the last thread: fresh jobs keep one, or go first where there is only one. */
+  function mayRetry(alive: number): boolean {
+    if (alive === 1) return !queue.hasFresh()
+    return places.filter(({ reserved }) => reserved).length < alive - 1
+  }
+
+  /**
+   * Replaces the thread and plays its jobs again. Only the one that ran, if one did, has failed: it goes to the back of
+   * the queue, or is told to have failed for good.
+   */
+  function lost(
+    place: Place,
+    unanswered: readonly Waiting[],
+    failed: Waiting | null,
+    error: Error,
+  ): void {
     if (closed) {
       for (const waiting of unanswered) waiting.reject(error)
       return
     }
     const exit = exitOf(error)
     exits.emit('exit', exit)
-    failed.tries++
-    failed.avoid = place
-    if (failed.tries >= TRIES) {
-      const message = `${failed.kind} failed on ${TRIES} threads: ${describe(exit, error, options)}`
-      failed.reject(new WorkerLost(exit, message, error))
-    }
-    const again = unanswered.filter(({ tries }) => tries < TRIES)
-    for (const waiting of again) waiting.alone = true
-    queue.unshift(...again)
+    queue.putBack(unanswered.filter((waiting) => waiting !== failed && !waiting.givenUp))
+    if (failed && !failed.givenUp) tryAgain(failed, place, exit, error)
     start(place).catch(() => {})
     dispatch()
   }
 
+  function tryAgain(failed: Waiting, place: Place, exit: WorkerExit, error: Error): void {
+    failed.tries++
+    failed.avoid = place
+    if (failed.tries < (exit === 'hang_killed' ? HANG_TRIES : TRIES)) {
+      queue.push(failed)
+      return
+    }
+    const cause = describe(exit, error, options)
+    const message = `${failed.kind} failed on ${failed.tries} threads: ${cause}`
+    failed.reject(new WorkerLost(exit, message, error))
+  }
+
   return {
-    run(kind, input) {
+    run(kind, input, patience) {
       if (closed) return Promise.reject(new PaddockError('draining', 'the server is stopping'))
+      if (patience?.ended()) return Promise.reject(new GivenUp(kind))
       return new Promise((resolve, reject) => {
-        queue.push({ kind, input, tries: 0, alone: false, avoid: null, resolve, reject })
+        const waiting = { kind, input, tries: 0, givenUp: false, avoid: null, resolve, reject }
+        patience?.onEnd(() => {
+          waiting.givenUp = true
+          queue.remove(waiting)
+          reject(new GivenUp(kind))
+        })
+        queue.push(waiting)
         dispatch()
       })
     },
@@ -203,7 +265,7 @@ export function createPool(options: PoolOptions): Pool {
       threads: places.length,
       busy: places.filter(({ busySince }) => busySince !== null).length,
       starting: places.filter(({ state }) => state === 'starting').length,
-      queued: queue.length,
+      queued: queue.size(),
       busySeconds: places.reduce((sum, place) => sum + busyFor(place), busySeconds),
     }),
     async ready() {
@@ -228,13 +290,9 @@ function settle(waiting: Waiting, answer: JobAnswer<JobKind>): void {
   else waiting.reject(new PaddockError(answer.code as ErrorCode, answer.message, answer))
 }
 
-function exitOf(error: Error & { code?: string }): WorkerExit {
-  if (error.name === 'AbortError') return 'hang_killed'
-  return error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'oom' : 'crash'
-}
-
 function describe(exit: WorkerExit, error: Error, options: PoolOptions): string {
-  if (exit === 'hang_killed') return `no answer within ${options.maxTurnSeconds} s`
-  if (exit === 'oom') return `out of memory at ${options.heapMb} MB of heap`
+  if (exit === 'hang_killed')
+    return `no answer within ${options.maxTurnSeconds} s (runtime.max_turn_s)`
+  if (exit === 'oom') return `out of memory at ${options.heapMb} MB of heap (runtime.heap_mb)`
   return error.message
 }

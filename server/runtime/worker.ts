@@ -6,6 +6,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
 import { chooseEstimator, estimators } from '../../reward/estimators.ts'
+import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
@@ -17,6 +18,7 @@ import {
   type Jobs,
   type LaneSetup,
   type LaneTask,
+  LOADING,
   STARTED_AT,
   type TurnJobResult,
 } from './jobs.ts'
@@ -42,14 +44,14 @@ type Handlers = {
 
 const handlers: Handlers = {
   warm: () => null,
-  begin: (plan, engine) => cross(begin(plan, engine)),
-  advance: ({ state, reply }, engine) => cross(advance(states.open(state), reply, engine)),
+  begin: (plan, engine) => cross(begin(plan, engine), engine),
+  advance: ({ state, reply }, engine) => cross(advance(states.open(state), reply, engine), engine),
   conclude: ({ state, plan, outcome, reason }, engine) =>
-    cross(conclude(state ? states.open(state) : emptyState(plan), outcome, reason, engine)),
+    cross(conclude(state ? states.open(state) : emptyState(plan), outcome, reason, engine), engine),
   environments: (_, { environments }) =>
     Object.fromEntries([...environments].map(([name, { contract }]) => [name, contract])),
   generate({ environment, count, seed }, engine) {
-    const { generate } = engine.environment(environment)
+    const { generate } = guardedEnvironment(environment, engine.environment(environment))
     if (!generate)
       throw new PaddockError('invalid_config', `environment ${environment} generates no tasks`)
     return Array.from({ length: count }, (_, index) => generate(index, seed))
@@ -59,7 +61,7 @@ const handlers: Handlers = {
       inspect(engine.environment(environment), id, environment, spec),
     ),
   show({ environment, id, spec, seed }, engine) {
-    const world = engine.environment(environment)
+    const world = guardedEnvironment(environment, engine.environment(environment))
     const task = { id, environment, spec }
     const state = world.reset(task, seed)
     const shown = { messages: world.open(state), tools: world.tools(state) }
@@ -82,7 +84,27 @@ const handlers: Handlers = {
 export default async function run(task: LaneTask): Promise<JobAnswer<'warm'> | number> {
   if (task.kind === 'work') return work()
   port = task.port
+  jobsBegun = 0
+  batchesTaken = 0
+  engine ??= load()
   return answer({ kind: 'warm', input: null })
+}
+
+/** Modules first, one by one: one that ends the thread, or never loads, is then known by its place. */
+async function load(): Promise<LoadedEngine> {
+  const modules = Object.values(setup.environments)
+  for (const [place, url] of modules.entries()) {
+    loading(place)
+    // Imported again by the engine, which tells why where it fails.
+    await import(url).catch(() => {})
+  }
+  loading(modules.length)
+  return loadEngine(setup)
+}
+
+function loading(place: number): void {
+  Atomics.store(progress, LOADING, BigInt(place))
+  Atomics.store(progress, STARTED_AT, process.hrtime.bigint())
 }
 
 async function work(): Promise<number> {
@@ -96,7 +118,7 @@ async function work(): Promise<number> {
       Atomics.store(progress, STARTED_AT, process.hrtime.bigint())
       answers.push(await answer(job))
     }
-    port.postMessage(answers, buffersOfAll(answers))
+    post(port, received.message, answers)
     batchesTaken++
   }
   return batchesTaken
@@ -105,7 +127,7 @@ async function work(): Promise<number> {
 /** A PaddockError is an answer; anything else a fault of this thread. */
 async function answer<Kind extends JobKind>({ kind, input }: Job<Kind>): Promise<JobAnswer<Kind>> {
   try {
-    engine ??= loadEngine(setup)
+    engine ??= load()
     return { ok: true, out: await handlers[kind](input, await engine) }
   } catch (error) {
     if (!(error instanceof PaddockError)) throw error
@@ -123,11 +145,48 @@ function inspect(
   const problems = environment.problems(spec)
   const description =
     problems.length === 0 ? environment.describe({ id, environment: name, spec }) : null
-  return { problems, description }
+  try {
+    return structuredClone({ problems, description })
+  } catch (cause) {
+    const method = description ? 'describe' : 'problems'
+    const message = `${name}.${method} must return plain data: ${(cause as Error)?.message}`
+    throw new PaddockError('invalid_task', message, { cause })
+  }
 }
 
-function cross(result: TurnResult): TurnJobResult {
-  return result.kind === 'request' ? { ...result, state: states.keep(result.state) } : result
+/** A state that cannot be copied ends its episode here: on every thread it would fail in the same way. */
+function cross(result: TurnResult, engine: LoadedEngine): TurnJobResult {
+  if (result.kind === 'end') return result
+  const { state, events } = result
+  try {
+    return { ...result, state: states.keep(state) }
+  } catch (cause) {
+    const { message } = stateFault(state.plan.task.environment, state.env, cause)
+    const end = cross(conclude({ ...state, env: null }, 'infra_env', message, engine), engine)
+    return { ...end, events: [...events, ...end.events] }
+  }
+}
+
+/** Hands the answers over. Where one of them cannot be copied, it alone becomes a refusal. */
+function post(
+  port: MessagePort,
+  jobs: readonly Job[],
+  answers: readonly JobAnswer<JobKind>[],
+): void {
+  try {
+    port.postMessage(answers, buffersOfAll(answers))
+  } catch {
+    port.postMessage(answers.map((answer, index) => copyable(answer, jobs[index]?.kind)))
+  }
+}
+
+function copyable(answer: JobAnswer<JobKind>, kind = ''): JobAnswer<JobKind> {
+  try {
+    return structuredClone(answer)
+  } catch (cause) {
+    const message = `the answer of ${kind} must be plain data: ${(cause as Error)?.message}`
+    return { ok: false, code: 'environment_fault', message, path: '' }
+  }
 }
 
 /** The answers' large buffers, which are handed over instead of copied. */
