@@ -2,8 +2,7 @@
 import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
-import type { EpisodePlan } from '../../rollout/episode.ts'
-import { writeLab } from '../testkit/lab-environment.testkit.ts'
+import { labPlan, writeLab } from '../testkit/lab-environment.testkit.ts'
 import { type Deadlines, type PlayerWorld, playAttempt } from './player.ts'
 import type { PolicyClient } from './policy-client.ts'
 import { createPool, type Pool } from './pool.ts'
@@ -21,36 +20,6 @@ beforeAll(async () => {
   await pool.ready()
 }, 60_000)
 afterAll(() => pool.close())
-
-const plan = (spec: JsonObject): EpisodePlan => ({
-  episode: 'b.g0.e0',
-  batch: 'b',
-  group: 'b.g0',
-  groupIndex: 0,
-  index: 0,
-  attempt: 1,
-  task: { id: 'inline/x', environment: 'lab', spec: { request: 'Measure it.', ...spec } },
-  seed: 1,
-  policy: {
-    dialect: 'vllm',
-    backend: 'main',
-    model: 'm',
-    mode: 'chat',
-    toolFormat: 'hermes',
-    thinking: 'none',
-    sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
-    seedBase: 'b',
-    chatTemplateKwargs: {},
-  },
-  contract: {
-    name: 'lab',
-    version: 2,
-    fields: { quality: { type: 'number', min: 0, max: 1, required: true } },
-    scalar: 'quality',
-    components: ['quality'],
-  },
-  limits: { maxTurns: 4, maxTokens: 1000 },
-})
 
 const reply = (finish_reason: string, content: string, completion_tokens: number) => ({
   kind: 'reply' as const,
@@ -81,7 +50,7 @@ async function play(
   const far = performance.now() + 60_000
   const deadlines: Deadlines = { turnMs: 60_000, episodeAt: far, groupAt: far, ...some }
   const world: PlayerWorld = { pool, client, keepTurn: async () => {}, onEvents: () => {} }
-  return playAttempt(plan(spec), deadlines, world, signal)
+  return playAttempt(labPlan(spec), deadlines, world, signal)
 }
 
 test('an attempt without trouble is ok', async () => {

@@ -4,8 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { deserialize } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
-import type { EpisodePlan } from '../../rollout/episode.ts'
-import { writeLab } from '../testkit/lab-environment.testkit.ts'
+import { labPlan, writeLab } from '../testkit/lab-environment.testkit.ts'
 import type { TurnJobResult } from './jobs.ts'
 import { openPatience } from './patience.ts'
 import { createPool, GivenUp, type Pool, type WorkerExit, WorkerLost } from './pool.ts'
@@ -28,36 +27,6 @@ beforeAll(async () => {
 
 afterAll(() => pool.close())
 
-const plan = (spec: JsonObject): EpisodePlan => ({
-  episode: 'b.g0.e0',
-  batch: 'b',
-  group: 'b.g0',
-  groupIndex: 0,
-  index: 0,
-  attempt: 1,
-  task: { id: 'inline/x', environment: 'lab', spec: { request: 'Measure it.', ...spec } },
-  seed: 1,
-  policy: {
-    dialect: 'vllm',
-    backend: 'main',
-    model: 'm',
-    mode: 'chat',
-    toolFormat: 'hermes',
-    thinking: 'none',
-    sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
-    seedBase: 'b',
-    chatTemplateKwargs: {},
-  },
-  contract: {
-    name: 'lab',
-    version: 2,
-    fields: { quality: { type: 'number', min: 0, max: 1, required: true } },
-    scalar: 'quality',
-    components: ['quality'],
-  },
-  limits: { maxTurns: 4, maxTokens: 1000 },
-})
-
 /** What happens, what it is called, and how often it is tried: a hang costs a thread for its whole limit. */
 const troubles = [
   ['exit', 'crash', 3],
@@ -68,10 +37,10 @@ const troubles = [
 describe.each(troubles)('a thread that is lost by %s', (trouble, cause, tries) => {
   test('is replaced, and the same turn is played again with the same result', async () => {
     const before = exits.length
-    const quiet = await pool.run('begin', plan({}))
+    const quiet = await pool.run('begin', labPlan({}))
     const once = lab.flag(`once-${trouble}`)
-    const troubled = pool.run('begin', plan({ trouble, at: 'reset', once }))
-    const neighbours = [1, 2, 3].map(() => pool.run('begin', plan({})))
+    const troubled = pool.run('begin', labPlan({ trouble, at: 'reset', once }))
+    const neighbours = [1, 2, 3].map(() => pool.run('begin', labPlan({})))
     const [played, ...others] = await Promise.all([troubled, ...neighbours])
     expect(exits.slice(before)).toEqual([cause])
     for (const one of [played, ...others])
@@ -82,11 +51,11 @@ describe.each(troubles)('a thread that is lost by %s', (trouble, cause, tries) =
   }, 30_000)
 
   test(`${tries} times in a row gives up with the cause, and the pool works on`, async () => {
-    const troubled = pool.run('begin', plan({ trouble, at: 'reset' }))
+    const troubled = pool.run('begin', labPlan({ trouble, at: 'reset' }))
     await expect(troubled).rejects.toMatchObject({ name: 'WorkerLost', exit: cause })
     await expect(troubled).rejects.toThrow(`begin failed on ${tries} threads: `)
     await expect(troubled).rejects.toBeInstanceOf(WorkerLost)
-    await expect(pool.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+    await expect(pool.run('begin', labPlan({}))).resolves.toMatchObject({ kind: 'request' })
   }, 60_000)
 })
 
@@ -102,7 +71,7 @@ describe('of the turns that a thread was given together', () => {
     })
     one.onExit((exit) => exits.push(exit))
     // Queued before the thread is ready, so that they go to it in as few messages as may be.
-    const played = await Promise.allSettled(specs.map((spec) => one.run('begin', plan(spec))))
+    const played = await Promise.allSettled(specs.map((spec) => one.run('begin', labPlan(spec))))
     await one.close()
     return { played, exits }
   }
@@ -154,7 +123,7 @@ describe('of jobs that wait for a thread', () => {
     const one = open(1)
     const order: string[] = []
     const turns = Array.from({ length: 20 }, () =>
-      one.run('begin', plan({})).then(() => order.push('turn')),
+      one.run('begin', labPlan({})).then(() => order.push('turn')),
     )
     const settings = one.run('settings', { estimator: 'grpo', settings: {} })
     await Promise.all([...turns, settings.then(() => order.push('settings'))])
@@ -165,10 +134,10 @@ describe('of jobs that wait for a thread', () => {
   test('one that failed goes behind the others', async () => {
     const one = open(1)
     const order: string[] = []
-    const troubled = one.run('begin', plan({ trouble: 'exit', at: 'reset' }))
+    const troubled = one.run('begin', labPlan({ trouble: 'exit', at: 'reset' }))
     const failed = troubled.catch(() => order.push('failed'))
     const others = Array.from({ length: 12 }, () =>
-      one.run('begin', plan({})).then(() => order.push('played')),
+      one.run('begin', labPlan({})).then(() => order.push('played')),
     )
     await Promise.all([failed, ...others])
     expect(order).toEqual([...Array(12).fill('played'), 'failed'])
@@ -183,7 +152,7 @@ describe('of jobs that wait for a thread', () => {
         if (++lost === 2) resolve()
       })
     })
-    const hang = () => two.run('begin', plan({ trouble: 'hang', at: 'reset' }))
+    const hang = () => two.run('begin', labPlan({ trouble: 'hang', at: 'reset' }))
     let settled = false
     const hanging = Promise.allSettled([hang(), hang()]).then(() => {
       settled = true
@@ -191,7 +160,7 @@ describe('of jobs that wait for a thread', () => {
     await bothHungOnce
     const played: Record<number, number> = {}
     while (!settled) {
-      await two.run('begin', plan({}))
+      await two.run('begin', labPlan({}))
       played[lost] = (played[lost] ?? 0) + 1
     }
     await hanging
@@ -207,14 +176,14 @@ describe('of jobs that wait for a thread', () => {
     await one.ready()
     const patience = () => openPatience(performance.now() + 200, null)
     const spec = { trouble: 'hang', at: 'reset', once: lab.flag('once-patience') }
-    const running = one.run('begin', plan(spec), patience())
-    const waiting = one.run('begin', plan({}), patience())
+    const running = one.run('begin', labPlan(spec), patience())
+    const waiting = one.run('begin', labPlan({}), patience())
     const started = performance.now()
     await expect(running).rejects.toBeInstanceOf(GivenUp)
     await expect(waiting).rejects.toBeInstanceOf(GivenUp)
     expect(performance.now() - started).toBeLessThan(900)
     expect(one.stats().queued).toBe(0)
-    await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+    await expect(one.run('begin', labPlan({}))).resolves.toMatchObject({ kind: 'request' })
     await one.close()
   }, 30_000)
 })
@@ -284,9 +253,9 @@ test('a thread that dies between two jobs is replaced', async () => {
     models: {},
   })
   const died = new Promise<WorkerExit>((resolve) => one.onExit(resolve))
-  await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+  await expect(one.run('begin', labPlan({}))).resolves.toMatchObject({ kind: 'request' })
   expect(await died).toBe('crash')
-  await expect(one.run('begin', plan({}))).resolves.toMatchObject({ kind: 'request' })
+  await expect(one.run('begin', labPlan({}))).resolves.toMatchObject({ kind: 'request' })
   await one.close()
 }, 30_000)
 
@@ -306,7 +275,7 @@ test('a thread that has never seen a state plays its turn to the same result', a
     if (result.kind !== 'request') throw new Error('the episode has ended')
     return result
   }
-  const { state } = await asked(await pool.run('begin', plan({})))
+  const { state } = await asked(await pool.run('begin', labPlan({})))
   const known = await asked(await pool.run('advance', { state, reply }))
   const unknown = { ...state, key: 'of another process' }
   const fresh = await asked(await pool.run('advance', { state: unknown, reply }))
@@ -317,7 +286,7 @@ test('a thread that has never seen a state plays its turn to the same result', a
 
 test('what an environment throws is its own fault and costs no thread', async () => {
   const before = exits.length
-  const result = await pool.run('begin', plan({ trouble: 'throw', at: 'reset' }))
+  const result = await pool.run('begin', labPlan({ trouble: 'throw', at: 'reset' }))
   expect(result).toMatchObject({
     kind: 'end',
     sealed: {
@@ -364,7 +333,7 @@ test('a pool whose module ends the thread while it loads gives up', async () => 
   await expect(broken.ready()).rejects.toThrow(
     /environment fatal: .*fatal.mjs.*exited with code: 3/,
   )
-  await expect(broken.run('begin', plan({}))).rejects.toBeInstanceOf(WorkerLost)
+  await expect(broken.run('begin', labPlan({}))).rejects.toBeInstanceOf(WorkerLost)
   await broken.close()
 }, 30_000)
 

@@ -2,6 +2,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { EpisodePlan } from '../../rollout/episode.ts'
 
 /** Plain JavaScript, as a user's module is. `trouble` names what happens in `at`, every time or only `once`. */
 const MODULE = `
@@ -67,3 +69,34 @@ export function writeLab(): Lab {
   writeFileSync(module, MODULE)
   return { module, flag: (name) => join(folder, name) }
 }
+
+/** What one attempt at a lab task is asked to play; `spec` names its trouble. */
+export const labPlan = (spec: JsonObject): EpisodePlan => ({
+  episode: 'b.g0.e0',
+  batch: 'b',
+  group: 'b.g0',
+  groupIndex: 0,
+  index: 0,
+  attempt: 1,
+  task: { id: 'inline/x', environment: 'lab', spec: { request: 'Measure it.', ...spec } },
+  seed: 1,
+  policy: {
+    dialect: 'vllm',
+    backend: 'main',
+    model: 'm',
+    mode: 'chat',
+    toolFormat: 'hermes',
+    thinking: 'none',
+    sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
+    seedBase: 'b',
+    chatTemplateKwargs: {},
+  },
+  contract: {
+    name: 'lab',
+    version: 2,
+    fields: { quality: { type: 'number', min: 0, max: 1, required: true } },
+    scalar: 'quality',
+    components: ['quality'],
+  },
+  limits: { maxTurns: 4, maxTokens: 1000 },
+})
