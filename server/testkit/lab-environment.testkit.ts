@@ -13,7 +13,7 @@ const troubles = {
   throw() { throw new Error('the lab is on fire') },
   exit() { process.exit(3) },
   hang() { for (;;) {} },
-  memory() { const kept = []; for (;;) kept.push(new Array(1e6).fill(kept.length)) },
+  memory() { const kept = []; for (;;) kept.push(new Array(5e6).fill(kept.length)) },
 }
 
 function visit(spec, at) {
