@@ -110,10 +110,10 @@ describe('of the turns that a thread was given together', () => {
 })
 
 describe('of jobs that wait for a thread', () => {
-  const open = (threads: number) =>
+  const open = (threads: number, maxTurnSeconds = 1) =>
     createPool({
       threads,
-      maxTurnSeconds: 1,
+      maxTurnSeconds,
       heapMb: 96,
       environments: { lab: pathToFileURL(lab.module).href },
       models: {},
@@ -145,7 +145,8 @@ describe('of jobs that wait for a thread', () => {
   }, 30_000)
 
   test('those that hung before never hold the last thread', async () => {
-    const two = open(2)
+    // Long enough for the other thread to start anew and still find time to play.
+    const two = open(2, 3)
     let lost = 0
     const bothHungOnce = new Promise<void>((resolve) => {
       two.onExit(() => {
@@ -164,7 +165,7 @@ describe('of jobs that wait for a thread', () => {
       played[lost] = (played[lost] ?? 0) + 1
     }
     await hanging
-    // Each retry holds a thread for a second, in which the other plays hundreds of turns; a few on a busy machine.
+    // Each retry holds a thread for three seconds, in which the other plays hundreds of turns; a few on a busy machine.
     expect(lost).toBe(4)
     expect(played[2]).toBeGreaterThan(2)
     expect(played[3]).toBeGreaterThan(2)
