@@ -186,7 +186,8 @@ function sentenceOf(thrown: unknown): string {
 }
 
 /** The text of whatever was thrown: a symbol, or an object whose getters throw, has none of its own. */
-function textOf(thrown: unknown): string {
+/** What was thrown, in words, whatever it is. */
+export function textOf(thrown: unknown): string {
   try {
     const text = thrown instanceof Error ? String(thrown.message) : String(thrown)
     return text.slice(0, MOST_CHARACTERS).toWellFormed()

@@ -111,6 +111,27 @@ test('a batch that nobody reads holds itself and says so; its neighbour is playe
   expect(rest.progress).toMatchObject({ done: true, admission: 'open' })
 }, 40_000)
 
+test('a held batch goes on when its neighbour is over, though nobody has leased of it', async () => {
+  const first = await house.api.submit(
+    batch({ tasks: sums(...Array(6).keys()), group_size: 1, mode: 'eval' }),
+  )
+  const second = await house.api.submit(batch({ tasks: sums(30, 31), group_size: 1, mode: 'eval' }))
+  await house.run({ ...batch({ tasks: sums(30, 31), group_size: 1, mode: 'eval' }), id: second.id })
+  // Alone it may hold four of its six groups; beside another it could hold two.
+  const events = await fetch(`${house.url}/v1/batches/${first.id}/events`)
+  let verdicts = 0
+  for await (const chunk of events.body as ReadableStream<Uint8Array>) {
+    verdicts += Buffer.from(chunk).toString().split('event: verdict').length - 1
+    if (verdicts >= 4) break
+  }
+  expect(verdicts).toBeGreaterThanOrEqual(4)
+  const { progress } = await house.run({
+    ...batch({ tasks: sums(...Array(6).keys()), group_size: 1, mode: 'eval' }),
+    id: first.id,
+  })
+  expect(progress.done).toBe(true)
+}, 20_000)
+
 test('a paused backend stops its own batches and no others', async () => {
   const pause = (paused: boolean) =>
     fetch(`${house.url}/v1/policy`, {

@@ -96,6 +96,9 @@ describe('a module that fails', () => {
     ],
     ["problems: () => { throw new Error('no') }", 'user.problems threw: no'],
     ['problems: () => 7', 'user.problems must return a list'],
+    ['problems: () => [5]', 'user.problems must return a list of {rule, path, message}'],
+    ["problems: () => { throw Symbol('no') }", 'user.problems threw: Symbol(no)'],
+    ['problems: () => process.exit(3)', 'environment user could not check the spec'],
     [
       "describe: (task) => ({ title: 'a', limits: {}, f: () => 1 })",
       'user.describe must return plain data',

@@ -298,7 +298,12 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   }
 
   function checkDone(): void {
-    if (isPlayed()) endedAt ??= performance.now()
+    if (isPlayed() && endedAt === null) {
+      endedAt = performance.now()
+      // Its share of the bounds is free for the others now.
+      scheduler.gate(plan.id, 'open')
+      world.onDelivery()
+    }
     if (!events.ended && isDone()) {
       events.append('done', JSON.stringify({ type: 'done', batch: plan.id }), world.now())
       events.end()

@@ -9,6 +9,7 @@ import { checkContract } from '../../reward/contract.ts'
 import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import type { Engine } from '../../rollout/episode.ts'
+import { textOf } from '../../rollout/guarded-environment.ts'
 import type { WorkerSetup } from './jobs.ts'
 import { readModelFolder } from './model-folder.ts'
 
@@ -96,6 +97,13 @@ function checkedEnvironment(name: string, url: string, exported: unknown): Envir
   return { ...described(name, environment), contract: contract.data }
 }
 
+function isProblem(problem: unknown): boolean {
+  return (
+    isPlainObject(problem) &&
+    ['rule', 'path', 'message'].every((key) => typeof problem[key] === 'string')
+  )
+}
+
 /** What `problems` and `describe` throw or leave out is a task that cannot be played, told at load or at submit. */
 function described(name: string, environment: Environment): Environment {
   const refuse = (method: string, what: string, cause?: unknown): never => {
@@ -105,14 +113,16 @@ function described(name: string, environment: Environment): Environment {
     try {
       return run()
     } catch (cause) {
-      return refuse(method, `threw: ${cause instanceof Error ? cause.message : cause}`, cause)
+      return refuse(method, `threw: ${textOf(cause)}`, cause)
     }
   }
   return {
     ...environment,
     problems(spec) {
       const problems = call('problems', () => environment.problems(spec))
-      return Array.isArray(problems) ? problems : refuse('problems', 'must return a list')
+      if (!Array.isArray(problems) || !problems.every(isProblem))
+        return refuse('problems', 'must return a list of {rule, path, message}, all text')
+      return problems
     },
     describe(task) {
       const description: unknown = call('describe', () => environment.describe(task))

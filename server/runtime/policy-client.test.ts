@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { vllm } from '../../rollout/policy/vllm.ts'
 import { createPolicyClient, type PolicyAnswer } from './policy-client.ts'
+import { createRedaction } from './redaction.ts'
 
 const KEY = 'sk-very/secret"key-123'
 let server: Server | null = null
@@ -92,6 +93,15 @@ describe('a backend that echoes the request’s authorization', () => {
     expect(reason).toContain('[redacted]')
   })
 })
+
+test.each(['placeholder', 'not-needed', '12345678', 'assistant'])(
+  'the filler key %s changes nothing of a good reply',
+  (key) => {
+    const body = new TextEncoder().encode(`{"role":"assistant","text":"a ${key}","ids":[12345678]}`)
+    const reply = { status: 200, headers: {}, body }
+    expect(createRedaction([key]).reply(reply)).toEqual(reply)
+  },
+)
 
 test('the key of another backend is taken out too', async () => {
   const answer = await ask((_, response) => response.writeHead(400).end('is it sk-of-another?'))

@@ -2,24 +2,29 @@
 import type { HttpReply } from '../../rollout/turn.ts'
 
 const REDACTED = '[redacted]'
-/** A shorter secret (`EMPTY`, `1`) may be a word of a good reply, which must stay as it was sampled. */
-const LEAST_IN_A_GOOD_REPLY = 8
+
+/**
+ * A good reply must stay as it was sampled, and a filler key (`EMPTY`, `not-needed`, `12345678`) may be a word or a
+ * number of it. What is long and mixes letters with digits is no word that a policy says by chance.
+ */
+const isUnmistakable = (secret: string): boolean =>
+  secret.length >= 16 && /\d/.test(secret) && /[A-Za-z]/.test(secret)
 
 export interface Redaction {
   text(text: string): string
-  /** The reply itself where no secret is in it. */
+  /** Of a reply of 2xx only unmistakable secrets are taken out; the words of any other become a reason. */
   reply(reply: HttpReply): HttpReply
 }
 
 export function createRedaction(secrets: readonly string[]): Redaction {
   const all = formsOf(secrets)
-  const long = formsOf(secrets.filter((secret) => secret.length >= LEAST_IN_A_GOOD_REPLY))
+  const unmistakable = formsOf(secrets.filter(isUnmistakable))
 
   return {
     text: (text) => without(text, all),
     reply(reply) {
       const { status, headers, body } = reply
-      const forms = status >= 200 && status < 300 ? long : all
+      const forms = status >= 200 && status < 300 ? unmistakable : all
       if (forms.length === 0) return reply
       return { status, headers: withoutInValues(headers, forms), body: withoutInBytes(body, forms) }
     },

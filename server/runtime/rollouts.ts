@@ -74,9 +74,20 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   function gateOf({ id, policy: asked }: BatchPlan, open: number): Gate {
     if (policy.get(asked.backend)?.paused) return 'paused'
     const { ready, leased } = ledger.deliveries(id)
-    const tooMany = ready >= Math.max(1, Math.floor(config.limits.max_groups_ready / open))
-    const tooLarge = ready + leased > 0 && ledger.heldBytes(id) >= config.limits.max_bytes / open
+    const { max_groups_ready, max_bytes } = config.limits
+    const waiting = playedButUnread()
+    const tooMany = ready >= Math.max(1, Math.floor((max_groups_ready - waiting.groups) / open))
+    const share = Math.max(0, max_bytes - waiting.bytes) / open
+    const tooLarge = ready + leased > 0 && ledger.heldBytes(id) >= share
     return tooMany || tooLarge ? 'held' : 'open'
+  }
+
+  /** What batches that are played still hold, which is taken from the share of those that play. */
+  function playedButUnread(): { groups: number; bytes: number } {
+    const played = [...runs.keys()].filter((id) => runs.get(id)?.isPlayed())
+    const sum = (value: (id: string) => number) =>
+      played.reduce((total, id) => total + value(id), 0)
+    return { groups: sum((id) => ledger.deliveries(id).ready), bytes: sum(ledger.heldBytes) }
   }
 
   function forgetOldBatches(): void {

@@ -8,7 +8,7 @@ import { digest, type JsonObject } from '../../protocol/json.ts'
 import { contractLabel } from '../../reward/contract.ts'
 import type { TaskSummary } from '../service.ts'
 import type { Pack } from './packs.ts'
-import type { Pool } from './pool.ts'
+import { type Pool, WorkerLost } from './pool.ts'
 
 /** A task that can be played. */
 export interface KnownTask {
@@ -89,7 +89,11 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
       const hash = digest([environment, spec], 64)
       const before = passed.get(hash)
       if (before) return { task: { id, environment, spec }, description: before, contract }
-      const [checked] = await pool.run('inspect', [{ environment, id, spec }])
+      const [checked] = await pool.run('inspect', [{ environment, id, spec }]).catch((cause) => {
+        if (!(cause instanceof WorkerLost)) throw cause
+        const message = `environment ${environment} could not check the spec: ${cause.message}`
+        throw new PaddockError('invalid_task', message, { path, cause })
+      })
       const [problem] = checked?.problems ?? []
       if (problem)
         throw new PaddockError('invalid_task', sentenceOf(problem), {
