@@ -53,8 +53,6 @@ export interface Jobs {
   }
   /** What the model is shown of a task. */
   show: { in: { environment: string; id: string; spec: JsonObject; seed: number }; out: JsonObject }
-  /** Completes settings of an estimator, or says what is wrong with them. */
-  settings: { in: { estimator: string; settings: JsonObject }; out: unknown }
   estimate: {
     in: { estimator: string; settings: unknown; groups: GroupScores[] }
     out: GroupAdvantages[]

@@ -125,7 +125,7 @@ describe('of jobs that wait for a thread', () => {
     const turns = Array.from({ length: 20 }, () =>
       one.run('begin', labPlan({})).then(() => order.push('turn')),
     )
-    const settings = one.run('settings', { estimator: 'grpo', settings: {} })
+    const settings = one.run('parse', { id: 'a', format: 'hermes', tools: [], text: 'hello' })
     await Promise.all([...turns, settings.then(() => order.push('settings'))])
     expect(order[0]).toBe('settings')
     await one.close()
@@ -299,10 +299,10 @@ test('what an environment throws is its own fault and costs no thread', async ()
 
 test('a job that refuses its input rejects with the code and the path, and is not tried again', async () => {
   const before = exits.length
-  const refused = pool.run('settings', { estimator: 'grpoo', settings: {} })
+  const refused = pool.run('parse', { id: 'a', format: 'hermess', tools: [], text: '' })
   await expect(refused).rejects.toMatchObject({
     code: 'invalid_request',
-    path: 'advantage.estimator',
+    path: 'format',
   })
   expect(exits.length).toBe(before)
 })

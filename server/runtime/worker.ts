@@ -5,7 +5,7 @@ import { leaseJson, leaseMsgpack } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
-import { chooseEstimator, estimators } from '../../reward/estimators.ts'
+import { estimators } from '../../reward/estimators.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
@@ -27,8 +27,6 @@ import { createStateCache } from './state-cache.ts'
 const { setup, progress } = workerData as LaneSetup
 /** What is thrown beside a job is heard only between two tasks, so that one takes no more batches than this. */
 const BATCHES_A_TASK = 32
-/** Where the two stand in a batch request. */
-const SETTINGS_PATH = { estimator: 'advantage.estimator', settings: 'advantage.settings' }
 const states = createStateCache(threadId)
 let engine: Promise<LoadedEngine> | null = null
 let port: MessagePort | null = null
@@ -67,8 +65,6 @@ const handlers: Handlers = {
     const shown = { messages: world.open(state), tools: world.tools(state) }
     return { id, environment, ...world.describe(task), ...shown } as unknown as JsonObject
   },
-  settings: ({ estimator, settings }) =>
-    chooseEstimator(estimator, settings, SETTINGS_PATH).settings,
   estimate({ estimator, settings, groups }) {
     const known = estimators[estimator]
     if (!known) throw new Error(`no estimator ${estimator}`)
