@@ -45,7 +45,8 @@ describe('paddock', () => {
     'new task',
     'simulate',
     'demo',
-    'bench',
+    'bench turns',
+    'bench parser',
   ])('%s has a help with an example', async (verb) => {
     const { out, code } = await paddock([...verb.split(' '), '--help'])
     expect(code).toBe(0)

@@ -231,23 +231,39 @@ program
     await demo(options, createLog(loadConfig({ file: null, flags: { log } })))
   })
 
-program
+const bench = program
   .command('bench')
-  .description('Measure turns and episodes a second against a simulator without latency.')
+  .description('Measure one part of the house beside the least that the same work costs.')
+
+bench
+  .command('turns', { isDefault: true })
+  .description('Turns and episodes a second against a simulator without latency.')
   .option('--seconds <number>', 'length of each measurement (8)', numberUpTo(3600))
   .option('--rounds <number>', 'how often server and bare loop take turns (3)', numberUpTo(1000))
   .option('--concurrency <number>', 'requests in flight in the bare loop (64)', numberUpTo(1024))
   .option('--json', 'one JSON object a pack instead of a table')
-  .addHelpText('after', example('paddock bench --seconds 4 --rounds 2'))
+  .addHelpText('after', example('paddock bench turns --seconds 4 --rounds 2'))
   .action(
     async (flags: { seconds?: number; rounds?: number; concurrency?: number; json?: true }) => {
-      const { bench } = await import('./commands/bench.ts')
+      const { benchTurns } = await import('./commands/bench-turns.ts')
       const given = Object.entries(flags).flatMap(([name, value]) =>
         value === true ? [`--${name}`] : [`--${name}`, String(value)],
       )
-      await bench(given)
+      await benchTurns(given)
     },
   )
+
+bench
+  .command('parser')
+  .description('MB/s of the tool-call parser, whole and in chunks, and ids/s of the tokenizer.')
+  .option('--rounds <number>', 'how often the ways of reading take turns', numberUpTo(1000), 5)
+  .option('--ms <number>', 'least length of each measurement', numberUpTo(60_000), 200)
+  .option('--json', 'one JSON object instead of a table', false)
+  .addHelpText('after', example('paddock bench parser --rounds 3'))
+  .action(async ({ rounds, ms, json }: { rounds: number; ms: number; json: boolean }) => {
+    const { benchParser } = await import('./commands/bench-parser.ts')
+    await benchParser({ rounds: Math.max(1, rounds), milliseconds: ms, json })
+  })
 
 try {
   await program.parseAsync()

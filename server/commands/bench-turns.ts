@@ -1,4 +1,4 @@
-// `paddock bench`: server, simulator and load driver as processes of their own, measured in one run.
+// `paddock bench turns`: server, simulator and load driver as processes of their own, measured in one run.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -24,7 +24,7 @@ const TASKS = [
 const SIMULATOR_FLAGS = ['--prepared', '--mix', 'correct=0.5,wrong=0.3,forbidden=0.2']
 
 /** `flags` go to the load driver (`--seconds`, `--rounds`, `--concurrency`, `--json`). */
-export async function bench(flags: readonly string[]): Promise<void> {
+export async function benchTurns(flags: readonly string[]): Promise<void> {
   const simulator = await withScripts(loadConfig({ file: null }), (scripts) =>
     startSimulatorProcess(['--scripts', scripts, ...SIMULATOR_FLAGS]),
   )
