@@ -3,6 +3,7 @@ import type { BatchRequest } from '../protocol/batch.ts'
 import type { AckResult, DeliveredEpisode, DeliveredGroup } from '../protocol/group.ts'
 import type { Settlement } from '../protocol/outcomes.ts'
 import type { SealedEpisode } from '../protocol/sealed.ts'
+import type { HttpReply } from './request.ts'
 
 /** A finished group as it is kept: the delivered head without its lease, and its episodes' heads. */
 export interface GroupRecord {
@@ -30,7 +31,8 @@ export interface Ledger {
   submit(id: string, request: BatchRequest): Promise<void>
   /** Lets go of a batch of which nothing is ready or leased any more. */
   forget(id: string): void
-  turn(episode: string, attempt: number, reply: Uint8Array): Promise<void>
+  /** Keeps one reply of an attempt's journal, whoever gave it. */
+  turn(episode: string, attempt: number, reply: HttpReply): Promise<void>
   seal(
     place: { batch: string; group: string; episode: string },
     sealed: SealedEpisode,

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Message, ToolDefinition } from '../protocol/conversation.ts'
 import type { ChatModel } from './chat/chat-model.ts'
 import type { HttpRequest } from './policy/dialect.ts'
-import type { HttpReply } from './turn.ts'
+import type { HttpReply } from './request.ts'
 
 /** What to say, given how many assistant turns there were and the request's seed. */
 export type Speaker = (

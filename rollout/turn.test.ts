@@ -10,8 +10,9 @@ import type { ChatModel } from './chat/chat-model.ts'
 import { createChatModel } from './chat/qwen-chat-model.ts'
 import { qwen3Files } from './chat/qwen3.testkit.ts'
 import type { Engine, EpisodePlan, EpisodeState } from './episode.ts'
+import type { HttpReply } from './request.ts'
 import { type Speaker, scriptedPolicy } from './scripted-policy.testkit.ts'
-import { advance, begin, conclude, type HttpReply, type TurnResult } from './turn.ts'
+import { advance, begin, conclude, type TurnResult } from './turn.ts'
 
 let model: ChatModel
 let engine: Engine

@@ -9,31 +9,19 @@ import { emptyTape, extendTape } from './chat/tape.ts'
 import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
 import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
-import type { Completion, HttpRequest } from './policy/dialect.ts'
+import type { Completion } from './policy/dialect.ts'
 import { dialects } from './policy/dialects.ts'
 import { missingTools } from './policy/missing-tools.ts'
+import type { HttpReply, PolicyRequest } from './request.ts'
 import { requestSeed } from './request-seed.ts'
 import { seal } from './seal.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
-/** Bytes for the policy. `aborts` counts how often the backend broke this turn off before. */
-export interface PolicyRequest extends HttpRequest {
-  backend: string
-  turn: number
-  aborts: number
-}
-
 /** What comes of a turn: the next question, or the sealed episode. `events` tell what happened, in order. */
 export type TurnResult =
   | { kind: 'request'; state: EpisodeState; request: PolicyRequest; events: TurnEvent[] }
   | { kind: 'end'; sealed: SealedEpisode; events: TurnEvent[] }
-
-export interface HttpReply {
-  status: number
-  headers: Record<string, string>
-  body: Uint8Array
-}
 
 /** How often a backend may break off one turn before that counts as its failure. */
 const MAX_ABORTS = 64
@@ -169,7 +157,13 @@ function request(
     chatTemplateKwargs: policy.chatTemplateKwargs,
     stopTokenIds: engine.chatModel(policy.backend)?.stopTokenIds ?? [],
   })
-  const asked = { ...bytes, backend: policy.backend, turn, aborts: pending.aborts }
+  const asked: PolicyRequest = {
+    ...bytes,
+    kind: 'policy',
+    backend: policy.backend,
+    turn,
+    aborts: pending.aborts,
+  }
   return { kind: 'request', state, request: asked, events }
 }
 

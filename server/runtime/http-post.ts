@@ -1,6 +1,6 @@
 // One HTTP POST, its reply as bytes: undici's dispatch without the streams that its request() puts around a body.
 import type { Dispatcher } from 'undici'
-import type { HttpReply } from '../../rollout/turn.ts'
+import type { HttpReply } from '../../rollout/request.ts'
 import type { Patience } from './patience.ts'
 
 /** Rejects with undici's error, or with an error of its own as soon as patience ends. */

@@ -8,7 +8,7 @@ import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
+import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { KeptState } from './state-cache.ts'
 

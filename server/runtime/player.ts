@@ -3,7 +3,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import type { PolicyRequest } from '../../rollout/turn.ts'
+import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { TurnJobResult } from './jobs.ts'
 import { openPatience, type Patience } from './patience.ts'
@@ -35,7 +35,7 @@ export interface PlayerWorld {
   pool: Pool
   client: PolicyClient
   /** Awaited before the next request of the episode goes out. */
-  keepTurn(plan: EpisodePlan, reply: Uint8Array): Promise<void>
+  keepTurn(plan: EpisodePlan, reply: HttpReply): Promise<void>
   onEvents(events: readonly TurnEvent[]): void
 }
 
@@ -86,10 +86,10 @@ async function playTurns(
       waited.seconds += (performance.now() - asked) / 1000
       if (answer.kind === 'failure')
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
-      await world.keepTurn(plan, answer.body)
       const { status, headers, body } = answer
-      const input = { state, reply: { status, headers, body } }
-      result = await world.pool.run('advance', input, limit.patience)
+      const reply = { status, headers, body }
+      await world.keepTurn(plan, reply)
+      result = await world.pool.run('advance', { state, reply }, limit.patience)
     }
   } catch (error) {
     const { outcome, reason } = failureOf(error as Error, limit, signal)

@@ -28,6 +28,7 @@ async function ask(
     { onTry() {}, onRetry() {} },
   )
   const request = {
+    kind: 'policy' as const,
     backend: 'main',
     turn: 0,
     aborts: 0,

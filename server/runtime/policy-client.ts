@@ -1,7 +1,7 @@
 // Asks a policy backend: one total deadline, bounded retries, and every failure as one of the reasons of a closed list.
 import { Pool as HttpPool } from 'undici'
 import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
-import type { HttpReply, PolicyRequest } from '../../rollout/turn.ts'
+import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { Backend } from '../config.ts'
 import { post } from './http-post.ts'
 import { openPatience, type Patience } from './patience.ts'

@@ -1,5 +1,5 @@
 // Secrets of the configuration in what a backend sent, taken out before any of it can become a reason that trainers read.
-import type { HttpReply } from '../../rollout/turn.ts'
+import type { HttpReply } from '../../rollout/request.ts'
 
 const REDACTED = '[redacted]'
 
