@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import type { Writable } from 'node:stream'
 import { PaddockError } from '../../protocol/errors.ts'
 import { isPlainObject } from '../../protocol/json.ts'
-import { parseJsonBody } from '../json-body.ts'
+import { parseJsonBody } from '../../protocol/json-body.ts'
 
 /** Longest line that is taken, bytes. */
 export const MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { SpecStep } from '../../envs/office/spec.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { isPlainObject } from '../../protocol/json.ts'
-import { parseJsonBody } from '../json-body.ts'
+import { parseJsonBody } from '../../protocol/json-body.ts'
 
 /** Taken as it is: what a policy wrote may hold keys that no schema would keep, such as __proto__. */
 const args = z.custom<Record<string, never>>(isPlainObject, 'expected an object')

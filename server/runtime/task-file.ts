@@ -3,8 +3,8 @@ import { readFile, stat } from 'node:fs/promises'
 import type { TaskProblem } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
+import { parseJsonBody } from '../../protocol/json-body.ts'
 import { MAX_BODY_BYTES } from '../../protocol/limits.ts'
-import { parseJsonBody } from '../json-body.ts'
 
 /** `file` is the path as it was asked for, or within the pack. */
 export type TaskFile = { file: string; spec: JsonObject } | { file: string; problem: TaskProblem }

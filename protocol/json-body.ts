@@ -1,6 +1,6 @@
 // A JSON body from its bytes, refusing what JSON.parse takes but nobody means: twins of a key, __proto__, bottomless nesting.
-import { PaddockError } from '../protocol/errors.ts'
-import { MAX_JSON_DEPTH } from '../protocol/limits.ts'
+import { PaddockError } from './errors.ts'
+import { MAX_JSON_DEPTH } from './limits.ts'
 
 /**
  * Throws PaddockError `malformed_json`, or `invalid_request` for what is JSON and yet refused. `anyKeys` lets twins and
