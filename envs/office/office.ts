@@ -36,7 +36,10 @@ export const office: Environment<OfficeState> = {
   },
   reset: ({ spec }, seed) => firstState(asSpec(spec), seed),
   open: ({ spec }) => openingMessages(spec),
-  tools: ({ spec }) => toolsOf(spec).map(({ definition }) => definition),
+  tools: ({ spec, long }) =>
+    toolsOf(spec).map(({ definition, longDefinition, entity }) =>
+      long.includes(entity.name) ? longDefinition : definition,
+    ),
   step: (state, call, turn) => {
     const { state: next, content, audit } = runCall(state, call, turn)
     const step = { state: next, observation: { content, is_error: !audit.ok } }

@@ -2,7 +2,7 @@
 import type { Grade } from '../../envs/environment.ts'
 import type { JsonObject, JsonValue } from '../../protocol/json.ts'
 
-/** One line for each reward, check and broken rule. In evidence a number is a call, a name a record. */
+/** One line for each reward, check and broken rule. In evidence a number is a call, a name a record or message. */
 export function explainGrade(grade: Grade): string {
   const { checks, gates, caps, recoveries, safety, ...other } = grade.evidence
   const rewards =

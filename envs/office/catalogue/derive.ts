@@ -46,6 +46,8 @@ export interface Tool {
   errors: readonly CallErrorCode[]
   /** As the model sees it. */
   definition: ToolDefinition
+  /** The same with the `offset` of a long record: of `get`, in tasks that have a record longer than one observation. */
+  longDefinition: ToolDefinition
 }
 
 /** Throws where the declaration names a field that it does not declare. */
@@ -82,12 +84,13 @@ export function toTool(
   for (const field of assignedFields(declaration))
     expectField(name, Object.fromEntries(entity.fields), field)
   const params = parametersOf(declaration, entity)
-  const parameters = {
-    type: 'object',
-    properties: Object.fromEntries([...params].map(([key, field]) => [key, schemaOf(field)])),
-    required: [...params].filter(([, field]) => !field.opt).map(([key]) => key),
-    additionalProperties: false,
-  }
+  const description = describeTool(service, entity, declaration)
+  const isGet = declaration.op === 'get'
+  const usual = isGet ? [...params].filter(([key]) => key !== 'offset') : [...params]
+  const definition = definitionOf(name, description, usual)
+  const longDefinition = isGet
+    ? definitionOf(name, `${description} ${LONG_RECORD}`, [...params])
+    : definition
   return {
     name,
     service: service.name,
@@ -100,12 +103,26 @@ export function toTool(
     params,
     filters: new Map('filters' in declaration ? Object.entries(declaration.filters ?? {}) : []),
     errors: errorsOf(declaration, params),
-    definition: {
-      type: 'function',
-      function: { name, description: describeTool(service, entity, declaration), parameters },
-    },
+    definition,
+    longDefinition,
   }
 }
+
+function definitionOf(
+  name: string,
+  description: string,
+  params: readonly (readonly [string, Field])[],
+): ToolDefinition {
+  const parameters = {
+    type: 'object',
+    properties: Object.fromEntries(params.map(([key, field]) => [key, schemaOf(field)])),
+    required: params.filter(([, field]) => !field.opt).map(([key]) => key),
+    additionalProperties: false,
+  }
+  return { type: 'function', function: { name, description, parameters } }
+}
+
+const LONG_RECORD = 'A long text comes in parts: offset goes on from the last next_offset.'
 
 const ID: Field = { t: 'id' }
 const PAGING: Record<string, Field> = {
@@ -121,6 +138,7 @@ function parametersOf(declaration: ToolDeclaration, entity: Entity): Fields {
     case 'search':
       return new Map(Object.entries({ query: { t: 'str' } as Field, ...declared, ...PAGING }))
     case 'get':
+      return new Map(Object.entries({ [entity.id]: ID, offset: PAGING.offset! }))
     case 'delete':
     case 'update':
     case 'set':

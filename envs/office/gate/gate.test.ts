@@ -238,7 +238,7 @@ describe('a task that', () => {
     expect(found.map(({ rule, path }) => `${rule} ${path}`)).toEqual(['V14 reference_path[0]'])
   })
 
-  test('has a user who hangs up on the question is told where the conversation ended', () => {
+  test('E05: has a user who hangs up on the question is told where the conversation ended', () => {
     const hasty = spec('dev-05')
     Object.assign(hasty.user, { done: { if_any: ['which'] } })
     const found = problems(hasty)
@@ -246,7 +246,7 @@ describe('a task that', () => {
     expect(found[0]!.message).toContain('its end (user_done) at reference_path[2]')
   })
 
-  test('counts instead of matching is told that it cannot tell items from copies', () => {
+  test('E11: counts instead of matching is told that it cannot tell items from copies', () => {
     const counting = spec('dev-03')
     const tasks: Check = {
       id: 'tasks',

@@ -13,7 +13,7 @@ import { sameJson } from '../kernel/values.ts'
 import type { Count, Fault, Origin, Where } from '../spec.ts'
 import { type Moment, meets } from './conditions.ts'
 
-/** Numbers of calls and ids of records (`<service>.<entity>/<id>`). */
+/** Numbers of calls, ids of records (`<service>.<entity>/<id>`), messages by role and turn. */
 export type Evidence = (number | string)[]
 
 export type CheckResult =

@@ -97,3 +97,25 @@ test.each<[string, TextCondition, boolean]>([
 ])('%j against %j: %s', (text, condition, expected) => {
   expect(textHolds(text, condition)).toBe(expected)
 })
+
+test('E13: what a tool answered is credited to nobody; evidence names the message of the policy', () => {
+  const invoice = {
+    invoice_id: 'INV-1',
+    number: 'R-1',
+    customer_id: 'CU-1',
+    amount: 4200,
+    currency: 'EUR',
+    status: 'open',
+    issued_on: '2027-01-01',
+    due_on: '2027-02-01',
+  }
+  const given = { initial_state: { billing: { invoice: [invoice] } } }
+  const read: SpecStep = { call: 'billing_get_invoice', args: { invoice_id: 'INV-1' } }
+  const told = message({ all_of: [{ number: 4200 }] })
+  const episode = (closing: string) => check(given, [read, say(closing)], told)
+  expect(episode('Done.')).toEqual({ score: 0, evidence: ['assistant message of turn 1'] })
+  expect(episode('The total is 4,200.')).toEqual({
+    score: 1,
+    evidence: ['assistant message of turn 1'],
+  })
+})

@@ -8,11 +8,11 @@ const DEFAULT_TOLERANCE = 0.005
 
 /**
  * All of `all_of`, one of `any_of`, none of `none_of`; with `partial` the share of `all_of`. Silence scores 0 whatever is
- * asked. Evidence: the calls made before each message that was read.
+ * asked. Evidence: the messages that were read. What tools answered is nobody's word: it is never looked at.
  */
 export function checkMessage(check: Check<'message'>, episode: Episode): CheckResult {
   const messages = messagesOf(check, episode)
-  const evidence = messages.map(({ seq }) => seq)
+  const evidence = messages.map(({ role, turn }) => `${role} message of turn ${turn}`)
   if (messages.length === 0) return scored(0, evidence)
   const text = messages.map((message) => message.text).join('\n')
   const { all_of = [], any_of, none_of = [], partial = false } = check

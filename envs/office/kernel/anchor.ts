@@ -40,15 +40,16 @@ function changedRecords(state: OfficeState): [entity: string, id: string, row: R
     })
 }
 
-/** Each record once, at the greatest depth at which it was seen. */
-function evidence({ audit }: OfficeState): string[] {
+/** Each record once, at the greatest depth at which it was seen, and how far those were that came in parts. */
+function evidence({ audit, partly = {} }: OfficeState): string[] {
   const seen = new Map<string, 'summary' | 'full'>()
   for (const { ok, reads } of audit)
     for (const { entity, id, depth } of ok ? reads : []) {
       const key = canonicalJson([entity, id])
       if (depth === 'full' || !seen.has(key)) seen.set(key, depth)
     }
-  return [...seen].map(([key, depth]) => `${key} ${depth}`).sort()
+  const parts = Object.entries(partly).map(([key, { chars }]) => `${key} to ${chars}`)
+  return [...[...seen].map(([key, depth]) => `${key} ${depth}`), ...parts].sort()
 }
 
 const toldByUser = ({ user }: OfficeState): string[] => user.fired.toSorted()

@@ -6,6 +6,7 @@ import type { Tool } from '../catalogue/derive.ts'
 import { TOOLS } from '../catalogue/registry.ts'
 import type { Moment } from '../grading/conditions.ts'
 import { checkArguments, keptArguments, missingReference } from './arguments.ts'
+import { evidenceOf } from './evidence.ts'
 import { faultRefusal, meetFaults } from './faults.ts'
 import { formatLike, instantOf, offsetOf } from './instant.ts'
 import { render } from './observation.ts'
@@ -54,7 +55,15 @@ export function runCall(state: OfficeState, call: ToolCall, turn: number): CallS
   const kept = outcome.ok || ran.committed ? transaction : undefined
   const result = outcome.ok ? outcome.result : errorResult(outcome)
   const { max_observation_chars } = state.spec.limits
-  const { content, replaced } = render(result, max_observation_chars, Number(ran.args?.offset ?? 0))
+  const from = Number(ran.args?.offset ?? 0)
+  const offsets = tool?.declaration.op === 'get' ? { item: 0, char: from } : { item: from, char: 0 }
+  const { content, replaced, cut } = render(
+    result,
+    max_observation_chars,
+    outcome.ok ? offsets : undefined,
+  )
+  const result_digest = digest(result)
+  const seen = evidenceOf(state.partly, kept?.reads ?? [], cut, result_digest)
   const audit: AuditRecord = {
     seq,
     call_id: String(call.id).slice(0, MAX_NAME_CHARS),
@@ -69,9 +78,9 @@ export function runCall(state: OfficeState, call: ToolCall, turn: number): CallS
     injected: ran.injected ?? null,
     ...(ran.committed && { committed: true as const }),
     ...(replaced && { replaced: true as const }),
-    reads: kept?.reads ?? [],
+    reads: seen.reads,
     writes: kept?.writes ?? [],
-    result_digest: digest(result),
+    result_digest,
   }
   const next: OfficeState = {
     ...state,
@@ -80,6 +89,7 @@ export function runCall(state: OfficeState, call: ToolCall, turn: number): CallS
     audit: [...state.audit, audit],
     ...(ran.fault_calls && { fault_calls: ran.fault_calls }),
     ...(kept && { tables: kept.tables, counters: kept.counters }),
+    ...(seen.partly && { partly: seen.partly }),
   }
   return { state: next, content, audit }
 }

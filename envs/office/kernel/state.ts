@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../../protocol/json.ts'
 import type { CallErrorCode, EntityName } from '../catalogue/declare.ts'
 import { ENTITIES_OF } from '../catalogue/registry.ts'
 import type { PlayedSpec, TaskSpec } from '../spec.ts'
+import { DEFAULT_MAX_CHARS } from './observation.ts'
 
 /** One record. Absent fields have no key. */
 export type Row = { [field: string]: JsonValue }
@@ -74,6 +75,10 @@ export interface OfficeState {
   audit: readonly AuditRecord[]
   messages: readonly SaidMessage[]
   user: { answers: number; fired: readonly string[] }
+  /** Entities of which a seeded record is longer than one observation. */
+  long: readonly EntityName[]
+  /** How many characters from its beginning were shown of a record that came in parts, of which version of it. */
+  partly?: { readonly [record: string]: { digest: string; chars: number } }
   /** How the episode ended; null while it runs. */
   ended: string | null
 }
@@ -81,10 +86,16 @@ export interface OfficeState {
 /** The first state of an episode. The spec is taken as `problems` found it: without any. */
 export function firstState(spec: TaskSpec, seed: number): OfficeState {
   const { transcripts: _t, reference_path: _r, forbidden_probes: _p, hidden: _h, ...played } = spec
+  const tables = initialTables(played)
+  const limit = played.limits.max_observation_chars ?? DEFAULT_MAX_CHARS
+  const isLong = (row: Row) => JSON.stringify(row).length > limit
   return {
     spec: played,
     seed,
-    tables: initialTables(played),
+    tables,
+    long: Object.keys(tables).filter((name): name is EntityName =>
+      tables[name as EntityName]!.some(isLong),
+    ),
     counters: {},
     calls: 0,
     fault_calls: played.faults.map(() => 0),
