@@ -32,8 +32,10 @@ const samplingSchema = z.strictObject({
 })
 export type Sampling = z.output<typeof samplingSchema>
 
-const policySchema = z.strictObject({
+export const policySchema = z.strictObject({
   backend: idSchema.default('main'),
+  /** An engine that is asked instead of the backend's own: another address of the same model and wire form. */
+  url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).optional(),
   model: z.string().min(1).optional(),
   /** `chat`: the backend renders the conversation; `tokens`: Paddock does and sends token ids. */
   mode: z.enum(['chat', 'tokens']).default('chat'),

@@ -2,10 +2,17 @@
 import type { DeliveredEpisode, DeliveredGroup, Sample } from './group.ts'
 import { entry, joinArray, joinMaps, packMap, packValue, unpack } from './msgpack.ts'
 
-/** A group without what lies in the sealed blobs, and each episode's sealed row beside it. */
+/**
+ * A group without what lies in the sealed blobs, and each episode's sealed row beside it; its trajectory (JSON text) too
+ * where a dialect wants one.
+ */
 export interface GroupEnvelope {
   head: Omit<DeliveredGroup, 'episodes'>
-  episodes: { head: Omit<DeliveredEpisode, 'grade' | 'samples'>; row: Uint8Array }[]
+  episodes: {
+    head: Omit<DeliveredEpisode, 'grade' | 'samples'>
+    row: Uint8Array
+    trajectory?: Uint8Array
+  }[]
 }
 
 /** How to read the `bin` fields of a sample (numpy names). */

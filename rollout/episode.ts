@@ -20,6 +20,8 @@ import type { DialectName } from './policy/dialects.ts'
 export interface PolicyPlan {
   dialect: DialectName
   backend: string
+  /** Where a batch brought an engine of its own: asked instead of the backend's address. */
+  url?: string
   model: string
   mode: 'chat' | 'tokens'
   toolFormat: ToolFormat

@@ -1,6 +1,7 @@
 // What the engine's runtime needs from the world beside the policy: a store that keeps what has happened.
 import type { BatchRequest } from '../protocol/batch.ts'
 import type { AckResult, DeliveredEpisode, DeliveredGroup } from '../protocol/group.ts'
+import type { JsonObject } from '../protocol/json.ts'
 import type { Settlement } from '../protocol/outcomes.ts'
 import type { SealedEpisode } from '../protocol/sealed.ts'
 import type { HttpReply } from './request.ts'
@@ -57,5 +58,8 @@ export interface Ledger {
   heldBytes(batch: string): number
   /** Calls back when a group of the batch becomes ready or leaves the store; returns the unsubscriber. */
   watch(batch: string, listener: () => void): () => void
+  /** A small value that a trainer's dialect needs after a restart, by name; null where none was kept. */
+  note(name: string): Promise<JsonObject | null>
+  keepNote(name: string, value: JsonObject): Promise<void>
   close(): Promise<void>
 }

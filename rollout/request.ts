@@ -5,6 +5,8 @@ import type { HttpRequest } from './policy/dialect.ts'
 export interface PolicyRequest extends HttpRequest {
   kind: 'policy'
   backend: string
+  /** The batch's own engine, which is asked instead of the backend's address. */
+  url?: string
   turn: number
   aborts: number
 }

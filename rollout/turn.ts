@@ -161,6 +161,7 @@ function request(
     ...bytes,
     kind: 'policy',
     backend: policy.backend,
+    ...(policy.url !== undefined && { url: policy.url }),
     turn,
     aborts: pending.aborts,
   }

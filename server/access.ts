@@ -37,7 +37,7 @@ export function createAccess({ server }: Config): Access {
 
     identify(authorization) {
       if (known.length === 0) return ['admin']
-      const token = /^bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+      const token = tokenOf(authorization ?? '')
       if (token === undefined)
         throw new PaddockError('unauthorized', 'expected "Authorization: Bearer <token>"')
       // Digests have one length, and all of them are compared: the time tells nothing of any token.
@@ -48,6 +48,14 @@ export function createAccess({ server }: Config): Access {
       return matches.flatMap((entry) => entry.roles)
     },
   }
+}
+
+/** The bearer token; or the password of Basic, which clients send that know an address and nothing else (`http://:token@host`). */
+function tokenOf(authorization: string): string | undefined {
+  const [, scheme, value = ''] = /^(bearer|basic) +(\S+)$/i.exec(authorization) ?? []
+  if (scheme?.toLowerCase() !== 'basic') return scheme && value
+  const pair = Buffer.from(value, 'base64').toString()
+  return pair.slice(pair.indexOf(':') + 1) || undefined
 }
 
 /** Throws 403 where none of `roles` is among `granted`. */

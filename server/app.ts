@@ -4,6 +4,7 @@ import { methodNotAllowed } from 'hono/method-not-allowed'
 import { PaddockError } from '../protocol/errors.ts'
 import { createAccess } from './access.ts'
 import type { Config } from './config.ts'
+import { dialectRoutes } from './dialects/routes.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountDocs } from './pages/docs.ts'
 import { httpError, isFault, problemOf, problemResponse } from './problems.ts'
@@ -29,12 +30,13 @@ const ROUTES: readonly Route[] = [...batchRoutes, ...taskRoutes, ...trainerRoute
 
 /**
  * The app answers every error with a problem document. A request passes in this order: Host and Origin (403), token
- * (401), role (403), content type (415), size (413), JSON and schema (400).
+ * (401; open routes of a dialect ask for none), role (403), content type (415), size (413), JSON and schema (400).
  */
 export function createApp(service: Service, config: Config, options: AppOptions = {}): App {
   const app: App = new Hono()
   const edge = { service, config, closing: options.closing ?? new AbortController().signal }
   const access = createAccess(config)
+  const foreign = dialectRoutes(service, config)
 
   app.use(async (context, next) => {
     const start = performance.now()
@@ -56,7 +58,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   )
   mountAlive(app)
   // Before the token is asked for: a browser's first page cannot send one, and the routes are no secret.
-  const document = openApiDocument(ROUTES, VERSION)
+  const document = openApiDocument([...ROUTES, ...foreign], VERSION)
   app.get('/openapi.json', (context) => {
     context.set('route', '/openapi.json')
     return context.json(document)
@@ -65,12 +67,16 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   app.use(async (context, next) => {
     const host = context.req.header('host') ?? new URL(context.req.url).host
     access.checkPeer(host, context.req.header('origin'))
+    await next()
+  })
+  for (const route of foreign.filter(({ open }) => open)) mount(app, edge, route)
+  app.use(async (context, next) => {
     context.set('roles', access.identify(context.req.header('authorization')))
     await next()
   })
   mountReadiness(app, edge)
   mountMetrics(app, edge)
-  for (const route of ROUTES) mount(app, edge, route)
+  for (const route of [...ROUTES, ...foreign.filter(({ open }) => !open)]) mount(app, edge, route)
   app.get('/v1/stream', (context) => {
     context.set('route', '/v1/stream')
     const detail = 'GET /v1/stream: expected a WebSocket upgrade, as docs/streaming.md describes'

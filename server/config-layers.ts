@@ -134,14 +134,15 @@ function absolutePaths(settings: JsonObject, folder: string): JsonObject {
           Object.entries(value).map(([key, member]) => [key, change(member as JsonValue)]),
         )
       : value
-  const withModelDir = (backend: JsonValue) =>
-    isPlainObject(backend) && 'model_dir' in backend
-      ? { ...backend, model_dir: absolute(backend.model_dir as JsonValue) }
-      : backend
+  const withPath = (key: string) => (owner: JsonValue) =>
+    isPlainObject(owner) && Object.hasOwn(owner, key)
+      ? ({ ...owner, [key]: absolute(owner[key] as JsonValue) } as JsonObject)
+      : owner
   const changes: Record<string, (value: JsonValue) => JsonValue> = {
     packs: (packs) => (Array.isArray(packs) ? packs.map(absolute) : packs),
     environments: (environments) => members(environments, absolute),
-    backends: (backends) => members(backends, withModelDir as (member: JsonValue) => JsonValue),
+    backends: (backends) => members(backends, withPath('model_dir')),
+    dialects: (dialects) => members(dialects, withPath('data_dir')),
   }
   return Object.fromEntries(
     Object.entries(settings).map(([key, value]) => [

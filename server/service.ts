@@ -1,7 +1,9 @@
 // What the routes need from the running house: one interface, implemented by runtime/rollouts.ts and by stubs in tests.
 import type { BatchAccepted, BatchProgress, BatchRequest } from '../protocol/batch.ts'
+import type { GroupEnvelope } from '../protocol/delivery.ts'
 import type { AckRequest, AckResult, LeaseRequest } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import type { SlimeForm } from './dialects/slime-items.ts'
 
 export interface TaskSummary {
   id: string
@@ -12,8 +14,8 @@ export interface TaskSummary {
   contract: string
 }
 
-/** `json` is made in a worker; `msgpack` is the same map around the sealed bytes, with `bin` arrays. */
-type GroupEncoding = 'json' | 'msgpack'
+/** `json` and `msgpack` (the sealed bytes, with `bin` arrays) are the native body; a dialect's form is its own. */
+export type GroupForm = 'json' | 'msgpack' | SlimeForm
 
 /** One thing that happened in a batch. `json` is the whole event as JSON text, with `n`, `at` and `type` in it. */
 export interface BatchEvent {
@@ -37,9 +39,10 @@ export interface EventLog {
 }
 
 export interface LeaseAnswer {
-  /** The whole response body `{groups, done}` in the encoding asked for. */
+  /** The whole response body `{groups, done}`, or the dialect's part of one, made in a worker. */
   body: Uint8Array
-  groups: number
+  /** What was leased, without its episodes. */
+  groups: readonly GroupEnvelope['head'][]
 }
 
 /** Every method throws PaddockError: `not_found` for an unknown id, and the codes of its own doc. */
@@ -53,7 +56,7 @@ export interface Service {
   lease(
     batch: string,
     request: LeaseRequest,
-    encoding: GroupEncoding,
+    form: GroupForm,
     signal: AbortSignal,
   ): Promise<LeaseAnswer>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
@@ -69,6 +72,9 @@ export interface Service {
   /** The pure cores over HTTP, run in a worker. */
   parse(line: unknown): Promise<JsonObject>
   advantages(line: unknown): Promise<JsonObject>
+  /** What a dialect must still know after a restart: one value by name; null where none was kept. */
+  note(name: string): Promise<JsonObject | null>
+  keepNote(name: string, value: JsonObject): Promise<void>
   /** Why the server would not take work now; empty where it would. */
   notReady(): string[]
   /** Text of /metrics and its content type. */

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { idSchema } from '../protocol/ids.ts'
 import { MAX_BODY_BYTES } from '../protocol/limits.ts'
 import { THINKING_MODES, TOOL_FORMATS } from '../protocol/parse-codes.ts'
+import { dialectsSchema } from './dialects/settings.ts'
 
 /** What a token may do. `submit`: batches, policy, heartbeat; `lease`: groups and streams; both read. `admin`: all. */
 const ROLES = ['submit', 'lease', 'metrics', 'admin'] as const
@@ -92,6 +93,8 @@ export const settingsSchema = z
         max_connections: z.int().min(1).default(12_000),
       })
       .prefault({}),
+    /** Trainers that speak wire forms of their own, and what their requests do not say. */
+    dialects: dialectsSchema.prefault({}),
     log: z
       .strictObject({
         level: z

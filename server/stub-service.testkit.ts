@@ -34,7 +34,8 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
   const answer = (max: number): LeaseAnswer => {
     const groups = ready.splice(0, max)
     const text = `{"groups":[${groups.join(',')}],"done":${log.ended}}`
-    return { body: new TextEncoder().encode(text), groups: groups.length }
+    const heads = groups.map((group) => JSON.parse(group) as LeaseAnswer['groups'][number])
+    return { body: new TextEncoder().encode(text), groups: heads }
   }
 
   return {
@@ -107,6 +108,10 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     },
     async advantages(line) {
       return { line: line as never }
+    },
+    note: async () => null,
+    async keepNote(name, value) {
+      note('keepNote', name, value)
     },
     notReady: () => [],
     async metrics() {

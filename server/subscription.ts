@@ -81,7 +81,7 @@ export function createSubscription(
       }
       const lease = { max: 1, lease_s, wait_s: LEASE_WAIT_S }
       const answer = await service.lease(batch, lease, encoding, gone.signal)
-      if (answer.groups === 0) continue
+      if (answer.groups.length === 0) continue
       credit.groups--
       await outbox.send(encoding === 'msgpack' ? answer.body : groupMessage(answer))
     }

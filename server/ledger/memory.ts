@@ -1,6 +1,7 @@
 // The ledger in memory: nothing outlives the process. For tests, demos and the embedded default.
 import { randomUUID } from 'node:crypto'
 import type { AckResult } from '../../protocol/group.ts'
+import type { JsonObject } from '../../protocol/json.ts'
 import { SETTLEMENTS } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { Delivery, GroupRecord, LeasedGroup, Ledger } from '../../rollout/ports.ts'
@@ -32,6 +33,7 @@ const KEPT_BYTES = 256 * 2 ** 20
 export function createMemoryLedger(now: () => number = () => performance.now() / 1000): Ledger {
   const batches = new Map<string, StoredBatch>()
   const episodes = new Map<string, SealedEpisode>()
+  const notes = new Map<string, JsonObject>()
 
   /** Episodes of groups that are gone, oldest first, and their bytes. */
   const gone = new Map<string, number>()
@@ -192,6 +194,11 @@ export function createMemoryLedger(now: () => number = () => performance.now() /
       const { listeners } = batchOf(id)
       listeners.add(listener)
       return () => listeners.delete(listener)
+    },
+    note: (name) => Promise.resolve(notes.get(name) ?? null),
+    keepNote(name, value) {
+      notes.set(name, value)
+      return Promise.resolve()
     },
     close() {
       for (const batch of batches.values()) if (batch.timer) clearTimeout(batch.timer)

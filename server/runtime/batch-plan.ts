@@ -25,6 +25,13 @@ export interface BatchPlan {
   tasks: { known: KnownTask; seed: number; metadata: JsonObject }[]
 }
 
+export interface PlanWorld {
+  backends: Record<string, Backend>
+  /** Hosts of engines that a batch may name; the backends' own addresses always may be. */
+  engineHosts: readonly string[]
+  tasks: TaskCatalogue
+}
+
 /** Where the two stand in a batch request. */
 const SETTINGS_PATH = { estimator: 'advantage.estimator', settings: 'advantage.settings' }
 
@@ -35,7 +42,7 @@ const MAX_EPISODES = 100_000
 export async function planBatch(
   id: string,
   request: BatchRequest,
-  world: { backends: Record<string, Backend>; tasks: TaskCatalogue },
+  world: PlanWorld,
 ): Promise<BatchPlan> {
   const episodes = request.tasks.length * request.group_size
   if (episodes > MAX_EPISODES)
@@ -43,7 +50,7 @@ export async function planBatch(
       `expected at most ${MAX_EPISODES} episodes (tasks × group_size), got ${episodes}; split the batch`,
       'tasks',
     )
-  const policy = planPolicy(id, request, world.backends)
+  const policy = planPolicy(id, request, world)
   const tasks = await resolveTasks(request, world.tasks)
   const contract = chooseContract(request, tasks)
   bindConsumer(contract, request.reward)
@@ -72,9 +79,10 @@ export async function planBatch(
 function planPolicy(
   id: string,
   request: BatchRequest,
-  backends: Record<string, Backend>,
+  { backends, engineHosts }: PlanWorld,
 ): PolicyPlan {
   const { policy } = request
+  if (policy.url !== undefined) checkEngine(policy.url, backends, engineHosts)
   const backend = Object.hasOwn(backends, policy.backend) ? backends[policy.backend] : undefined
   if (!backend) {
     const names = Object.keys(backends)
@@ -106,6 +114,7 @@ function planPolicy(
   return {
     dialect: backend.dialect,
     backend: policy.backend,
+    ...(policy.url !== undefined && { url: policy.url }),
     model: policy.model ?? backend.model,
     mode: policy.mode,
     toolFormat: policy.tool_format ?? backend.tool_format ?? 'hermes',
@@ -114,6 +123,24 @@ function planPolicy(
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,
   }
+}
+
+/** What a request may make the server call is what its settings say: a backend's address, or a host of the list. */
+function checkEngine(
+  url: string,
+  backends: Record<string, Backend>,
+  hosts: readonly string[],
+): void {
+  const { origin, hostname } = new URL(url)
+  const configured = Object.values(backends).some(
+    (backend) => new URL(backend.url).origin === origin,
+  )
+  const name = hostname.replace(/^\[(.*)\]$/, '$1')
+  if (configured || hosts.includes(name)) return
+  refuse(
+    `the host ${name} is none that may be asked: add it to dialects.engine_hosts, or name a backend's address`,
+    'policy.url',
+  )
 }
 
 async function resolveTasks(

@@ -10,6 +10,7 @@ import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import type { GroupForm } from '../service.ts'
 import type { KeptState } from './state-cache.ts'
 
 /** What a thread loads. */
@@ -59,7 +60,7 @@ export interface Jobs {
   }
   /** The body of a lease. */
   deliver: {
-    in: { groups: GroupEnvelope[]; done: boolean; encoding: 'json' | 'msgpack' }
+    in: { groups: GroupEnvelope[]; done: boolean; form: GroupForm }
     out: Uint8Array
   }
   parse: { in: unknown; out: JsonObject }

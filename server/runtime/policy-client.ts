@@ -41,6 +41,9 @@ const MAX_RETRY_AFTER_MS = 30_000
 /** Sockets to one backend: enough for every episode in flight to have its own. */
 const CONNECTIONS = 1024
 
+/** Engines of batches whose connections are kept: a run has one, a restarted one another. */
+const MAX_FOREIGN_ENGINES = 16
+
 /** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
 export function createPolicyClient(
   backends: Record<string, Backend>,
@@ -51,9 +54,31 @@ export function createPolicyClient(
   // What the backend sent is told in reasons, and trainers read them.
   const redaction = createRedaction(Object.values(backends).flatMap(({ api_key }) => api_key ?? []))
   const open = new Map<string, number>()
+  /** Engines that batches brought, the one asked last at the end. */
+  const foreign = new Map<string, Target>()
+
+  /** The backend's own address, or the engine of the batch, which never sees the backend's key elsewhere. */
+  function targetFor({ backend, url }: PolicyRequest): Target | undefined {
+    const own = targets.get(backend)
+    if (url === undefined || own === undefined) return own
+    const { api_key, ...known } = backends[backend] as Backend
+    const trusted = new URL(url).origin === new URL(known.url).origin
+    const engine = { ...known, url, ...(trusted && api_key !== undefined && { api_key }) }
+    const key = `${backend} ${url}`
+    const target = foreign.get(key) ?? targetOf(engine)
+    foreign.delete(key)
+    foreign.set(key, target)
+    for (const [oldest, { pool }] of foreign) {
+      if (foreign.size <= MAX_FOREIGN_ENGINES) break
+      foreign.delete(oldest)
+      // Requests under way are finished first.
+      void pool.close()
+    }
+    return target
+  }
 
   async function tryOnce(request: PolicyRequest, patience: Patience): Promise<Tried> {
-    const target = targets.get(request.backend)
+    const target = targetFor(request)
     if (!target) return failed('infra_backend', `no backend ${request.backend}`, false)
     const started = performance.now()
     const { base, authorization, pool } = target
@@ -98,10 +123,13 @@ export function createPolicyClient(
     },
     inFlight: (backend) => open.get(backend) ?? 0,
     async close() {
-      await Promise.all([...targets.values()].map(({ pool }) => pool.destroy()))
+      const all = [...targets.values(), ...foreign.values()]
+      await Promise.all(all.map(({ pool }) => pool.destroy()))
     },
   }
 }
+
+type Target = ReturnType<typeof targetOf>
 
 /** A backend's address in parts, made once: paths of requests are added to `base`. */
 function targetOf({ url, api_key }: Backend) {

@@ -49,8 +49,9 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   }
 
   async function admit(id: string, request: BatchRequest) {
-    const backends = config.backends
-    const plan = await planBatch(id, request, { backends, tasks })
+    const { backends, dialects } = config
+    const engineHosts = dialects.engine_hosts
+    const plan = await planBatch(id, request, { backends, engineHosts, tasks })
     await ledger.submit(id, request)
     submitted.set(id, digest(request, 32))
     forgetOldBatches()
@@ -188,17 +189,19 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return run.progress()
     },
 
-    async lease(id, request, encoding, signal) {
+    async lease(id, request, form, signal) {
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
       const done = leased.length === 0 && run.isDone()
-      const body = await pool.run('deliver', { groups: leased.map(envelope), done, encoding })
+      const native = form === 'json' || form === 'msgpack'
+      const groups = leased.map((group) => envelope(group, !native))
+      const body = await pool.run('deliver', { groups, done, form })
       if (signal.aborted)
         await ledger.nack(
           id,
           leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id })),
         )
-      return { body, groups: leased.length }
+      return { body, groups: groups.map(({ head }) => head) }
     },
 
     async ack(id, { groups }) {
@@ -254,6 +257,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
     parse: (line) => pool.run('parse', line),
     advantages: (line) => pool.run('advantages', line),
+    note: (name) => ledger.note(name),
+    keepNote: (name, value) => ledger.keepNote(name, value),
     notReady: () => (draining ? ['the server is stopping'] : []),
     metrics: () => metrics.text(),
 
@@ -274,10 +279,19 @@ function accepted(request: BatchRequest, id: string) {
 }
 
 /** Rows are copied out of their blobs: a view would take the whole blob along to the worker. */
-function envelope({ record, lease, sealed }: LeasedGroup): GroupEnvelope {
+function envelope(
+  { record, lease, sealed }: LeasedGroup,
+  withTrajectories: boolean,
+): GroupEnvelope {
   return {
     head: { ...record.head, lease },
-    episodes: record.episodes.map((head, index) => ({ head, row: rowOf(sealed[index] ?? null) })),
+    episodes: record.episodes.map((head, index) => {
+      const blob = sealed[index] ?? null
+      const row = rowOf(blob)
+      return withTrajectories && blob
+        ? { head, row, trajectory: trajectoryOf(blob).slice() }
+        : { head, row }
+    }),
   }
 }
 

@@ -9,6 +9,7 @@ import { estimators } from '../../reward/estimators.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
+import { slimeItems } from '../dialects/slime-items.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
 import {
   JOB,
@@ -70,8 +71,10 @@ const handlers: Handlers = {
     if (!known) throw new Error(`no estimator ${estimator}`)
     return known.advantages(groups, settings)
   },
-  deliver: ({ groups, done, encoding }) =>
-    encoding === 'json' ? leaseJson(groups, done) : leaseMsgpack(groups, done),
+  deliver({ groups, done, form }, engine) {
+    if (form === 'json') return leaseJson(groups, done)
+    return form === 'msgpack' ? leaseMsgpack(groups, done) : slimeItems(groups, form, engine)
+  },
   parse: (line) => answerParse(line) as unknown as JsonObject,
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,
 }

@@ -108,7 +108,7 @@ export function officeTasks(): TaskFile[] {
   return readdirSync(folder).map((file) => JSON.parse(readFileSync(new URL(file, folder), 'utf8')))
 }
 
-function scripts(): SimulatorOptions['scripts'] {
+export function scripts(): SimulatorOptions['scripts'] {
   const sums = Array.from({ length: ARITHMETIC_TASKS }, (_, index) => generateTask(index, 1))
   return [...officeTasks(), ...sums].map(({ request, transcripts }) => ({
     match: request,

@@ -1,0 +1,42 @@
+// The form of `dialects:` in paddock.yaml: what trainers with wire forms of their own do not say in their requests.
+import { z } from 'zod'
+import { batchRequestSchema, policySchema } from '../../protocol/batch.ts'
+import { idSchema } from '../../protocol/ids.ts'
+
+/** What a native batch request has beside tasks and group size; the engine's address comes with the foreign request. */
+const foreignBatchSchema = z.strictObject({
+  policy: policySchema
+    .omit({ backend: true, url: true, mode: true, version: true })
+    .extend({
+      /** Default: the first backend that speaks SGLang's wire, else the first of all. */
+      backend: idSchema.optional(),
+      /** Default: `tokens` where the backend names a model_dir, else `chat`. */
+      mode: z.enum(['chat', 'tokens']).optional(),
+    })
+    .prefault({}),
+  ...batchRequestSchema.pick({ reward: true, advantage: true, limits: true, groups: true }).shape,
+})
+
+/** Short for every dialect: `open` routes ask for no token, which some clients cannot send. */
+const openSchema = z.boolean().default(false)
+
+const slimeSchema = z.strictObject({
+  open: openSchema,
+  /** Whose policy plays: the engine that the request names (`remote_engine_url`), or the backend at its own address. */
+  engine: z.enum(['request', 'backend']).default('request'),
+  /** Task types that are called otherwise than the pack they stand for. */
+  packs: z.record(z.string().min(1), idSchema).default({ math: 'arithmetic' }),
+  /** Folder of prompt files: an `input_file` in it selects tasks, any other is the trainer's own and ignored. */
+  data_dir: z.string().min(1).optional(),
+  /** slime's --rollout-batch-size: with it no answer has more groups than slime takes, which throws the rest away. */
+  rollout_batch_size: z.int().min(1).max(10_000).nullable().default(null),
+  /** What `reward` of an item is: for --disable-rewards-normalization the advantage. */
+  reward: z.enum(['reward', 'advantage']).default('reward'),
+  batch: foreignBatchSchema.prefault({}),
+})
+
+export const dialectsSchema = z.strictObject({
+  /** Hosts of engines that a request may name, beside the addresses of the backends. */
+  engine_hosts: z.array(z.string().min(1)).default(['127.0.0.1', 'localhost', '::1']),
+  slime: slimeSchema.prefault({}),
+})
