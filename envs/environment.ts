@@ -2,6 +2,7 @@
 import type { RewardContract } from '../protocol/contract.ts'
 import type { Message, ToolCall, ToolDefinition } from '../protocol/conversation.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import type { OnParseError } from '../protocol/parse-codes.ts'
 
 /** A task as the engine plays it: `spec` is in the environment's own form. */
 export interface Task {
@@ -50,6 +51,8 @@ export interface TaskDescription {
   title: string
   /** A larger batch limit gives way to these. */
   limits: { max_turns?: number; max_calls?: number }
+  /** What a refused call does to the episode; default feedback. A task file's own word goes before this. */
+  on_parse_error?: OnParseError
   [fact: string]: unknown
 }
 

@@ -4,7 +4,7 @@ import { rewardContractSchema } from './contract.ts'
 import { idSchema, taskIdSchema } from './ids.ts'
 import { isPlainObject, type JsonObject } from './json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
-import { THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
+import { LENIENCIES, THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
 
 /** Any JSON object: what was read as JSON needs no second look, which for a large spec takes seconds. */
 const jsonObjectSchema = z
@@ -43,6 +43,8 @@ export const policySchema = z.strictObject({
   tool_format: z.enum(TOOL_FORMATS).optional(),
   /** Default: the backend's own, else none. */
   thinking: z.enum(THINKING_MODES).optional(),
+  /** Readings of calls that the grammar does not have; each turn in which one made a difference is counted. */
+  leniencies: z.array(z.enum(LENIENCIES)).default([]),
   sampling: samplingSchema.prefault({}),
   /** The version of the weights that the trainer believes to be asked, where the backend does not tell. */
   version: z.int().min(0).optional(),

@@ -51,6 +51,23 @@ export const PARSE_FLAGS = [
 ] as const
 export type ParseFlag = (typeof PARSE_FLAGS)[number]
 
+/** Lenient readings that a caller may ask for; the parser says which of them made a difference. */
+export const LENIENCIES = [
+  'closeAtStop',
+  'thinkingEndsAtToolCall',
+  'acceptBareFunction',
+  'acceptUnclosedParameter',
+  'json5',
+] as const
+export type Leniency = (typeof LENIENCIES)[number]
+
+/**
+ * What a refused call does to its episode: `feedback` tells the policy and goes on, `end` ends it as it stands (`ok`,
+ * graded), `unscored` ends it as `parse_error` without a reward.
+ */
+export const ON_PARSE_ERROR = ['feedback', 'end', 'unscored'] as const
+export type OnParseError = (typeof ON_PARSE_ERROR)[number]
+
 export const TOOL_FORMATS = ['hermes', 'qwen3-coder', 'qwen-fncall', 'react'] as const
 export type ToolFormat = (typeof TOOL_FORMATS)[number]
 

@@ -4,7 +4,7 @@ import type { Sample } from './group.ts'
 import type { JsonObject } from './json.ts'
 import { packMap } from './msgpack.ts'
 import type { EpisodeOutcome } from './outcomes.ts'
-import type { ParseErrorCode, ParseFlag } from './parse-codes.ts'
+import type { Leniency, ParseErrorCode, ParseFlag } from './parse-codes.ts'
 
 /** A sample as it is kept: typed arrays of one length. */
 export type TapeSample = Sample<Int32Array, Uint8Array, Float32Array>
@@ -33,8 +33,10 @@ export interface EpisodeHeader {
   completion_digest: string
   version_min: number | null
   version_max: number | null
+  /** In how many turns each code, flag and lenient reading occurred. */
   parse_errors: Partial<Record<ParseErrorCode, number>>
   parse_flags: Partial<Record<ParseFlag, number>>
+  parse_leniencies: Partial<Record<Leniency, number>>
   /** Token chains cut, by cause. */
   drift: Record<string, number>
   /** Length of the blob's first part, bytes. */

@@ -3,7 +3,7 @@
 import type { Environment } from '../envs/environment.ts'
 import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
-import type { ParseErrorCode } from '../protocol/parse-codes.ts'
+import type { OnParseError, ParseErrorCode } from '../protocol/parse-codes.ts'
 import type { TurnRecord } from './episode.ts'
 import type { ParsedTurn } from './toolcall/parser.ts'
 
@@ -19,21 +19,25 @@ export interface AppliedTurn {
 /** Errors that lie in the text around calls: nothing was refused that the policy meant to run. */
 const NOT_A_CALL: ReadonlySet<ParseErrorCode> = new Set(['STRAY_CLOSE_TAG', 'REASONING_UNCLOSED'])
 
+const isRefusedCall = ({ code }: { code: ParseErrorCode }): boolean => !NOT_A_CALL.has(code)
+
 /**
  * Calls run in the order in which they stand; a refused block is answered in its place with code and sentence, and
  * calls beside it run. A completion that was cut (`length`) ends the episode: complete calls before the cut have run,
- * and what was said is heard, but nobody answers it.
+ * and what was said is heard, but nobody answers it. Where the task says so a refused call ends the episode, once the
+ * calls beside it have run.
  */
 export function applyTurn(
   env: unknown,
   record: TurnRecord,
   parsed: ParsedTurn,
   environment: Environment,
+  onParseError: OnParseError,
 ): AppliedTurn {
   const steps = [
     ...parsed.calls.map((call) => ({ at: call.start, call, refused: null })),
     ...parsed.errors
-      .filter((error) => !NOT_A_CALL.has(error.code))
+      .filter(isRefusedCall)
       .map((refused) => ({ at: refused.start, call: null, refused })),
   ].sort((a, b) => a.at - b.at)
   const cut =
@@ -58,7 +62,20 @@ export function applyTurn(
         is_error: true,
       })
   }
+  const [first] = parsed.errors.filter(isRefusedCall)
+  if (first) played.end = refusedEnd(onParseError, first.code, played.end)
   return played
+}
+
+/** The order of outcomes (OPS 1.4): `parse_error` before `ok_truncated` before `ok`. */
+function refusedEnd(
+  onParseError: OnParseError,
+  code: ParseErrorCode,
+  end: AppliedTurn['end'],
+): AppliedTurn['end'] {
+  const reason = `${code}: a call was refused`
+  if (onParseError === 'unscored') return { outcome: 'parse_error', reason }
+  return onParseError === 'end' ? (end ?? { outcome: 'ok', reason }) : end
 }
 
 function runCall(

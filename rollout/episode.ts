@@ -6,6 +6,8 @@ import type { RewardContract } from '../protocol/contract.ts'
 import type { Message } from '../protocol/conversation.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type {
+  Leniency,
+  OnParseError,
   ParseErrorCode,
   ParseFlag,
   ThinkingMode,
@@ -26,6 +28,8 @@ export interface PolicyPlan {
   mode: 'chat' | 'tokens'
   toolFormat: ToolFormat
   thinking: ThinkingMode
+  /** Lenient readings of its calls; none where the grammar is kept to. */
+  leniencies: readonly Leniency[]
   sampling: Omit<Sampling, 'seed'>
   /** What every request's seed is made of, beside its place: `sampling.seed`, by default the batch's id. */
   seedBase: string
@@ -47,6 +51,8 @@ export interface EpisodePlan {
   policy: PolicyPlan
   contract: RewardContract
   limits: { maxTurns: number; maxTokens: number }
+  /** What a refused call does; the task's word. */
+  onParseError: OnParseError
 }
 
 /** One turn as the trajectory keeps it. */
@@ -61,6 +67,8 @@ export interface TurnRecord {
   calls: { id: string; name: string; arguments_json: string }[]
   errors: { code: ParseErrorCode; start: number; end: number; message: string }[]
   flags: ParseFlag[]
+  /** Lenient readings that made a difference. */
+  leniencies: Leniency[]
   observations: { call_id: string; name: string; content: string; is_error: boolean }[]
   audit: JsonObject[]
   prompt_tokens: number

@@ -48,8 +48,9 @@ export function seal(
     completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
     completion_digest: completionDigest(state.turns),
     ...versionRange(state.turns),
-    parse_errors: counts(state.turns.flatMap((turn) => turn.errors.map((error) => error.code))),
-    parse_flags: counts(state.turns.flatMap((turn) => turn.flags)),
+    parse_errors: turnsWith(state.turns, (turn) => turn.errors.map(({ code }) => code)),
+    parse_flags: turnsWith(state.turns, (turn) => turn.flags),
+    parse_leniencies: turnsWith(state.turns, (turn) => turn.leniencies),
     drift: state.drift,
     row_bytes: rowBytes,
   }
@@ -133,9 +134,14 @@ function versionRange(turns: readonly TurnRecord[]): {
   return { version_min: Math.min(...known), version_max: Math.max(...known) }
 }
 
-function counts<Name extends string>(names: readonly Name[]): Partial<Record<Name, number>> {
+/** In how many turns each name occurs; a turn with two broken calls of one kind counts once. */
+function turnsWith<Name extends string>(
+  turns: readonly TurnRecord[],
+  names: (turn: TurnRecord) => readonly Name[],
+): Partial<Record<Name, number>> {
   const counted: Partial<Record<Name, number>> = {}
-  for (const name of names) counted[name] = (counted[name] ?? 0) + 1
+  for (const turn of turns)
+    for (const name of new Set(names(turn))) counted[name] = (counted[name] ?? 0) + 1
   return counted
 }
 

@@ -19,6 +19,7 @@ export function turnEvents(plan: EpisodePlan, record: TurnRecord): TurnEvent[] {
       content: record.content,
       errors: record.errors,
       flags: record.flags,
+      leniencies: record.leniencies,
       prompt_tokens: record.prompt_tokens,
       completion_tokens: record.completion_tokens,
       version: record.version,

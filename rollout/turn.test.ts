@@ -1,17 +1,16 @@
 // The turn: what an episode comes to, on any thread, in any order, and that its tape holds what was sampled.
-import { deserialize, serialize } from 'node:v8'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { arithmetic } from '../envs/arithmetic/arithmetic.ts'
 import type { Environment } from '../envs/environment.ts'
-import { unpack } from '../protocol/msgpack.ts'
 import type { SealedEpisode } from '../protocol/sealed.ts'
 import type { ChatModel } from './chat/chat-model.ts'
 import { createChatModel } from './chat/qwen-chat-model.ts'
 import { qwen3Files } from './chat/qwen3.testkit.ts'
-import type { Engine, EpisodePlan, EpisodeState } from './episode.ts'
+import type { Engine, EpisodePlan } from './episode.ts'
 import type { HttpReply } from './request.ts'
 import { type Speaker, scriptedPolicy } from './scripted-policy.testkit.ts'
+import { bent, call, crossed, plan, playEpisode, read, SPEC, says } from './turn.testkit.ts'
 import { advance, begin, conclude, type TurnResult } from './turn.ts'
 
 let model: ChatModel
@@ -21,77 +20,8 @@ beforeAll(() => {
   engine = { environment: () => arithmetic as Environment, chatModel: () => model }
 }, 60_000)
 
-const SPEC = { id: 'sum', request: 'How many boxes are left? Use the calculator.', answer: '42' }
-
-function plan(some: Partial<EpisodePlan> = {}, mode: 'chat' | 'tokens' = 'chat'): EpisodePlan {
-  return {
-    episode: 'b.g0.e0',
-    batch: 'b',
-    group: 'b.g0',
-    groupIndex: 0,
-    index: 0,
-    attempt: 1,
-    task: { id: 'arithmetic/sum', environment: 'arithmetic', spec: SPEC },
-    seed: 1,
-    policy: {
-      dialect: mode === 'chat' ? 'vllm' : 'sglang',
-      backend: 'main',
-      model: 'm',
-      mode,
-      toolFormat: 'hermes',
-      thinking: 'none',
-      sampling: { temperature: 1, top_p: 1, max_tokens: 64 },
-      seedBase: 'b',
-      chatTemplateKwargs: {},
-    },
-    contract: arithmetic.contract,
-    limits: { maxTurns: 6, maxTokens: 1000 },
-    ...some,
-  }
-}
-
-const call = (expression: string) =>
-  `<tool_call>\n{"name": "calculator", "arguments": {"expression": "${expression}"}}\n</tool_call>`
-
-/** Says the lines in order; the last one again for ever. */
-const says =
-  (...lines: string[]): Speaker =>
-  (turn) => ({ text: lines[Math.min(turn, lines.length - 1)] as string })
-
-/** As between threads: the state as bytes. */
-const crossed = (state: EpisodeState) => deserialize(serialize(state)) as EpisodeState
-
-function play(
-  episode: EpisodePlan,
-  speak: Speaker,
-  change: (reply: HttpReply) => HttpReply = (r) => r,
-) {
-  const policy = scriptedPolicy(model, speak)
-  let result: TurnResult = begin(episode, engine)
-  let requests = 0
-  while (result.kind === 'request') {
-    requests++
-    result = advance(crossed(result.state), change(policy(result.request)), engine)
-  }
-  return { ...read(result.sealed), requests }
-}
-
-interface Row {
-  grade: unknown
-  samples: { ids: Uint8Array; mask: Uint8Array; logprobs: Uint8Array; prompt_length: number }[]
-}
-
-function read({ header, blob }: SealedEpisode) {
-  const row = unpack(blob.slice(0, header.row_bytes)) as Row
-  const samples = row.samples.map(({ ids, mask, logprobs, ...rest }) => ({
-    ...rest,
-    ids: [...new Int32Array(Uint8Array.from(ids).buffer)],
-    mask: [...mask],
-    logprobs: [...new Float32Array(Uint8Array.from(logprobs).buffer)],
-  }))
-  const trajectory = JSON.parse(new TextDecoder().decode(blob.subarray(header.row_bytes)))
-  return { header, blob, samples, trajectory }
-}
+const play = (episode: EpisodePlan, speak: Speaker, change?: (reply: HttpReply) => HttpReply) =>
+  playEpisode(episode, engine, model, speak, change)
 
 describe.each(['chat', 'tokens'] as const)('in mode %s', (mode) => {
   test('a right answer after a call is ok with reward 1, on one unbroken tape', () => {
@@ -324,12 +254,6 @@ interface WireBody {
 }
 
 describe('a fault', () => {
-  const reply = (change: (body: WireBody) => unknown) => (given: HttpReply) => {
-    const body = JSON.parse(new TextDecoder().decode(given.body))
-    change(body)
-    return { ...given, body: new TextEncoder().encode(JSON.stringify(body)) }
-  }
-
   test.each([
     [
       'no token ids',
@@ -387,7 +311,7 @@ describe('a fault', () => {
       'finish_reason',
     ],
   ])('%s ends the episode without a reward, naming the field', (_, change, outcome, field) => {
-    const { header, samples } = play(plan(), says('42'), reply(change))
+    const { header, samples } = play(plan(), says('42'), bent(change))
     expect(header).toMatchObject({ outcome, reward: null, rewards: null })
     expect(header.reason).toContain(field)
     expect(samples).toEqual([])
@@ -397,7 +321,7 @@ describe('a fault', () => {
     const { header } = play(
       plan(),
       says('42'),
-      reply((body: WireBody) => {
+      bent((body: WireBody) => {
         const bare = model.render([{ role: 'user', content: SPEC.request }], [], {
           addGenerationPrompt: true,
           kwargs: {},

@@ -231,6 +231,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     format: plan.policy.toolFormat,
     tools,
     thinking: plan.policy.thinking,
+    ...Object.fromEntries(plan.policy.leniencies.map((name) => [name, true])),
   })
   parser.feed(text)
   const finish = completion.finish === 'length' ? 'length' : 'stop'
@@ -245,6 +246,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     calls: [],
     errors: parsed.errors,
     flags: parsed.flags,
+    leniencies: parsed.leniencies,
     observations: [],
     audit: [],
     prompt_tokens: completion.usage.promptTokens,
@@ -252,7 +254,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     version: completion.version,
   }
   const taped = onTape(state, completion, model)
-  const applied = applyTurn(taped.env, record, parsed, environment)
+  const applied = applyTurn(taped.env, record, parsed, environment, plan.onParseError)
   const messages: Message[] = [
     ...taped.messages,
     { role: 'assistant', content: text },
@@ -266,7 +268,8 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
   }
   const events = turnEvents(plan, applied.record)
   const cut = finish === 'length' ? tokenLimitReached(next) : null
-  const end = cut ?? applied.end ?? limitReached(next)
+  const unscored = applied.end?.outcome === 'parse_error'
+  const end = unscored ? applied.end : (cut ?? applied.end ?? limitReached(next))
   if (end) {
     const closing = conclude(next, end.outcome, end.reason, engine)
     return { ...closing, events: [...events, ...closing.events] }

@@ -4,6 +4,8 @@ import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import {
+  LENIENCIES,
+  type Leniency,
   type ParseErrorCode,
   type ParseFlag,
   THINKING_MODES,
@@ -32,6 +34,7 @@ const parseLineSchema = z
     chunks: z.array(z.string()).optional(),
     thinking: z.enum(THINKING_MODES).default('none'),
     finish_reason: z.enum(['stop', 'length']).default('stop'),
+    leniencies: z.array(z.enum(LENIENCIES)).optional(),
   })
   .refine((line) => (line.text === undefined) !== (line.chunks === undefined), {
     message: 'expected exactly one of text and chunks',
@@ -46,6 +49,8 @@ export interface ParseAnswer {
   calls: { name: string; arguments: JsonObject; arguments_json: string }[]
   errors: { code: ParseErrorCode; start: number; end: number; message: string }[]
   flags: ParseFlag[]
+  /** Those that made a difference; only where the line asks for some. */
+  leniencies?: Leniency[]
 }
 
 /** Parses one line. Throws PaddockError `invalid_request`, with the path of the value that does not fit. */
@@ -56,14 +61,15 @@ export function answerParse(line: unknown): ParseAnswer {
     const path = pathText(issue.path)
     throw new PaddockError('invalid_request', `${path || 'line'}: ${issue.message}`, { path })
   }
-  const { id, format, thinking, finish_reason } = read.data
+  const { id, format, thinking, finish_reason, leniencies: asked } = read.data
   const parser = createParser({
     format,
     thinking,
     tools: read.data.tools as unknown as ToolDefinition[],
+    ...Object.fromEntries((asked ?? []).map((name) => [name, true])),
   })
   for (const chunk of read.data.chunks ?? [read.data.text ?? '']) parser.feed(chunk)
-  const { reasoning, content, calls, errors, flags } = parser.end(finish_reason)
+  const { reasoning, content, calls, errors, flags, leniencies } = parser.end(finish_reason)
   return {
     id,
     reasoning,
@@ -75,6 +81,7 @@ export function answerParse(line: unknown): ParseAnswer {
     })),
     errors,
     flags,
+    ...(asked && { leniencies }),
   }
 }
 

@@ -1,7 +1,7 @@
 // The parsed turn as it is put together: fields only ever grow by what is also sent as a delta, so the two agree.
-import type { ParseErrorCode, ParseFlag } from '../../protocol/parse-codes.ts'
+import type { Leniency, ParseErrorCode, ParseFlag } from '../../protocol/parse-codes.ts'
 import type { JsonNode } from './json-automaton.ts'
-import type { Delta, Leniency, ParsedCall, ParsedTurn, ParseError } from './parser.ts'
+import type { Delta, ParsedCall, ParsedTurn, ParseError } from './parser.ts'
 
 /** A call before it has a place in the text. */
 export interface ReadCall {

@@ -1,4 +1,6 @@
 // A JSON value in a block: the JSON decides where the block ends; where it is broken, the first closing tag does.
+
+import type { Leniency } from '../../protocol/parse-codes.ts'
 import {
   type Block,
   CALL_CLOSE,
@@ -12,7 +14,7 @@ import type { Refusal } from './draft.ts'
 import type { CompleteJson } from './json-automaton.ts'
 import { type JsonRead, parseJson, readJson } from './json-reader.ts'
 import { toStrictJson } from './json5.ts'
-import type { Leniencies, Leniency } from './parser.ts'
+import type { Leniencies } from './parser.ts'
 import type { Reader, Source } from './source.ts'
 
 const OPEN_BRACE = 0x7b

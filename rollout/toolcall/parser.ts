@@ -2,6 +2,7 @@
 import type { ToolDefinition } from '../../protocol/conversation.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type {
+  Leniency,
   ParseErrorCode,
   ParseFlag,
   ThinkingMode,
@@ -57,12 +58,6 @@ export type Delta =
  *   `</function>` and `</tool_call>`.
  * - `json5`: JSON with comments, single quotes, bare keys and trailing commas is read.
  */
-export type Leniency =
-  | 'closeAtStop'
-  | 'thinkingEndsAtToolCall'
-  | 'acceptBareFunction'
-  | 'acceptUnclosedParameter'
-  | 'json5'
 export type Leniencies = Partial<Record<Leniency, boolean>>
 
 export interface ParserOptions extends Leniencies {

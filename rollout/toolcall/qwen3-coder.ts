@@ -1,4 +1,6 @@
 // The XML-looking form (Qwen3-Coder, Qwen3.5 and later): <function=…> with <parameter=…> values in <tool_call> tags.
+
+import type { Leniency } from '../../protocol/parse-codes.ts'
 import {
   type Block,
   CALL_CLOSE,
@@ -17,7 +19,7 @@ import {
 import type { Refusal } from './draft.ts'
 import { beginsJson } from './json-body.ts'
 import { readJson } from './json-reader.ts'
-import type { Leniencies, Leniency } from './parser.ts'
+import type { Leniencies } from './parser.ts'
 import type { Reader, Source } from './source.ts'
 import type { Toolbox } from './toolbox.ts'
 import { callFromFunction } from './xml-call.ts'

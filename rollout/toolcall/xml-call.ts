@@ -1,12 +1,12 @@
 // A function of the XML-looking form as a call: its values, which are text, become what the tool's schema says they are.
 
 import type { JsonObject } from '../../protocol/json.ts'
-import type { ParseErrorCode, ParseFlag } from '../../protocol/parse-codes.ts'
+import type { Leniency, ParseErrorCode, ParseFlag } from '../../protocol/parse-codes.ts'
 import { defineMember, hasLoneSurrogate, type JsonNode } from './json-automaton.ts'
 import type { CallResult } from './json-call.ts'
 import { parseJson } from './json-reader.ts'
 import { toStrictJson } from './json5.ts'
-import type { Leniencies, Leniency } from './parser.ts'
+import type { Leniencies } from './parser.ts'
 import { type JsonType, type TypeSet, typeOf } from './schema-types.ts'
 import { quoteText, trimSpace } from './source.ts'
 import type { Toolbox } from './toolbox.ts'

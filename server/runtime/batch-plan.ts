@@ -119,6 +119,7 @@ function planPolicy(
     mode: policy.mode,
     toolFormat: policy.tool_format ?? backend.tool_format ?? 'hermes',
     thinking: policy.thinking ?? backend.thinking ?? 'none',
+    leniencies: policy.leniencies,
     sampling,
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,

@@ -266,6 +266,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
         maxTurns: Math.min(limits.max_turns, description.limits.max_turns ?? limits.max_turns),
         maxTokens: limits.max_tokens,
       },
+      onParseError: description.on_parse_error ?? 'feedback',
     }
   }
 

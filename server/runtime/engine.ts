@@ -2,9 +2,11 @@
 import { arithmetic } from '../../envs/arithmetic/arithmetic.ts'
 import type { Environment } from '../../envs/environment.ts'
 import { office } from '../../envs/office/office.ts'
+import { withDeclarations } from '../../envs/task-declaration.ts'
 import { rewardContractSchema } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { isPlainObject } from '../../protocol/json.ts'
+import { ON_PARSE_ERROR } from '../../protocol/parse-codes.ts'
 import { checkContract } from '../../reward/contract.ts'
 import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
@@ -18,11 +20,11 @@ export type LoadedEngine = Engine & { environments: ReadonlyMap<string, Environm
 /** Loads everything a turn may need; fails with a sentence that names the module or the folder. */
 export async function loadEngine(setup: WorkerSetup): Promise<LoadedEngine> {
   const environments = new Map<string, Environment>([
-    ['arithmetic', arithmetic as Environment],
-    ['office', office as Environment],
+    ['arithmetic', withDeclarations(arithmetic as Environment)],
+    ['office', withDeclarations(office as Environment)],
   ])
   for (const [name, url] of Object.entries(setup.environments))
-    environments.set(name, await loadEnvironment(name, url))
+    environments.set(name, withDeclarations(await loadEnvironment(name, url)))
   const models = new Map<string, ChatModel>()
   const byFolder = new Map<string, ChatModel>()
   for (const [backend, folder] of Object.entries(setup.models)) {
@@ -140,6 +142,12 @@ function described(name: string, environment: Environment): Environment {
             'describe',
             `must return limits.${name} as a whole number from 1, got ${limits[name]}`,
           )
+      const rule = description.on_parse_error
+      if (rule !== undefined && !ON_PARSE_ERROR.some((known) => known === rule))
+        refuse(
+          'describe',
+          `must return on_parse_error as one of ${ON_PARSE_ERROR.join(', ')}, got ${textOf(rule)}`,
+        )
       return { ...description, title: description.title, limits }
     },
   }

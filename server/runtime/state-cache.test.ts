@@ -33,12 +33,14 @@ const plan: EpisodePlan = {
     mode: 'chat',
     toolFormat: 'hermes',
     thinking: 'none',
+    leniencies: [],
     sampling: { temperature: 1, top_p: 1, max_tokens: 64 },
     seedBase: 'b',
     chatTemplateKwargs: {},
   },
   contract: arithmetic.contract,
   limits: { maxTurns: 6, maxTokens: 1000 },
+  onParseError: 'feedback',
 }
 
 const LINES = [

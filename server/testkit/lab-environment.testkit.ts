@@ -87,6 +87,7 @@ export const labPlan = (spec: JsonObject): EpisodePlan => ({
     mode: 'chat',
     toolFormat: 'hermes',
     thinking: 'none',
+    leniencies: [],
     sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
     seedBase: 'b',
     chatTemplateKwargs: {},
@@ -99,4 +100,5 @@ export const labPlan = (spec: JsonObject): EpisodePlan => ({
     components: ['quality'],
   },
   limits: { maxTurns: 4, maxTokens: 1000 },
+  onParseError: 'feedback',
 })
