@@ -24,6 +24,8 @@ export interface EpisodeHeader {
   outcome: EpisodeOutcome
   /** Why, for every outcome but ok. */
   reason: string | null
+  /** What broke the contract, for that outcome; `kind` is known where it was a field of the rewards. */
+  violation: { field: string; kind: string | null } | null
   reward: number | null
   rewards: Record<string, number | null> | null
   turns: TurnHeader[]
@@ -31,6 +33,10 @@ export interface EpisodeHeader {
   completion_tokens: number
   /** Digest of everything that was sampled: equal for two episodes that said the same. */
   completion_digest: string
+  /** Digest of how the first turn begins. */
+  opening_digest: string
+  /** Mean log-probability of the sampled tokens; null without any. */
+  mean_logprob: number | null
   version_min: number | null
   version_max: number | null
   /** In how many turns each code, flag and lenient reading occurred. */

@@ -3,7 +3,12 @@ import { createHash } from 'node:crypto'
 import type { Environment } from '../envs/environment.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
-import { type EpisodeHeader, type SealedEpisode, sealBlob } from '../protocol/sealed.ts'
+import {
+  type EpisodeHeader,
+  type SealedEpisode,
+  sealBlob,
+  type TapeSample,
+} from '../protocol/sealed.ts'
 import { checkRewards } from '../reward/contract.ts'
 import { tapeSamples } from './chat/tape.ts'
 import type { EpisodeState, TurnRecord } from './episode.ts'
@@ -13,12 +18,17 @@ import { outcomeEvent, type TurnEvent } from './turn-events.ts'
 /** Version of the trajectory's JSON. It grows when a field changes its meaning or goes. */
 const TRAJECTORY_VERSION = 1
 
+/** How much of the first answer is its opening: some 64 tokens. */
+const OPENING_CHARACTERS = 256
+
 interface Ending {
   outcome: EpisodeOutcome
   reason: string | null
   reward: number | null
   rewards: Record<string, number | null> | null
   grade: JsonObject | null
+  /** Kind of what broke the contract, where it was a field of the rewards. */
+  kind?: string
 }
 
 /**
@@ -41,12 +51,15 @@ export function seal(
   const header: EpisodeHeader = {
     outcome: ending.outcome,
     reason: ending.outcome === 'ok' ? null : ending.reason,
+    violation: violationOf(ending),
     reward: ending.reward,
     rewards: ending.rewards,
     turns: state.headers,
     prompt_tokens: sum(state.turns, (turn) => turn.prompt_tokens),
     completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
     completion_digest: completionDigest(state.turns),
+    opening_digest: digestOf(state.turns[0]?.text.slice(0, OPENING_CHARACTERS) ?? ''),
+    mean_logprob: meanLogprob(samples),
     ...versionRange(state.turns),
     parse_errors: turnsWith(state.turns, (turn) => turn.errors.map(({ code }) => code)),
     parse_flags: turnsWith(state.turns, (turn) => turn.flags),
@@ -76,7 +89,10 @@ function grade(
     if (graded.status === 'unavailable') return failed('verifier_error', graded.reason, shown)
     const checked = checkRewards(state.plan.contract, graded.rewards)
     if (!checked.ok)
-      return failed('contract_violation', `${checked.field}: ${checked.message}`, shown)
+      return {
+        ...failed('contract_violation', `${checked.field}: ${checked.message}`, shown),
+        kind: checked.kind,
+      }
     return { outcome, reason, reward: checked.reward, rewards: checked.rewards, grade: shown }
   } catch (error) {
     if (!isEnvironmentFault(error)) throw error
@@ -121,8 +137,29 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
 
 /** Equal for two episodes whose policy said the same in every turn. */
 function completionDigest(turns: readonly TurnRecord[]): string {
-  const said = JSON.stringify(turns.map((turn) => turn.text))
-  return createHash('sha256').update(said).digest('hex').slice(0, 32)
+  return digestOf(JSON.stringify(turns.map((turn) => turn.text)))
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, 32)
+}
+
+/** A reason of this outcome begins with the field that broke the contract. */
+function violationOf({ outcome, reason, kind }: Ending): EpisodeHeader['violation'] {
+  if (outcome !== 'contract_violation') return null
+  return { field: reason?.split(':', 1)[0] ?? '', kind: kind ?? null }
+}
+
+function meanLogprob(samples: readonly TapeSample[]): number | null {
+  let total = 0
+  let count = 0
+  for (const { mask, logprobs } of samples)
+    for (const [at, sampled] of mask.entries())
+      if (sampled === 1) {
+        total += logprobs[at] as number
+        count++
+      }
+  return count === 0 ? null : total / count
 }
 
 function versionRange(turns: readonly TurnRecord[]): {

@@ -42,11 +42,15 @@ export async function serve(config: Config, log: Logger): Promise<Running> {
     const closing = new AbortController()
     const app = createApp(house.rollouts, config, {
       closing: closing.signal,
+      observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
     })
     const stream = createStreamServer(house.rollouts, config, {
       onFault: (error) => log.error({ err: error }, 'a stream failed'),
+      onOpen: house.metrics.socketOpened,
+      onClose: house.metrics.socketClosed,
     })
+    house.watchSockets(stream.bufferedBytes)
     gate.open({ fetch: (request) => app.fetch(request), upgrade: stream.upgrade })
     return { url: listener.url, close: () => close(config, listener, house, stream, closing) }
   } catch (error) {
@@ -57,6 +61,9 @@ export async function serve(config: Config, log: Logger): Promise<Running> {
 
 interface House {
   rollouts: Rollouts
+  metrics: Metrics
+  /** Tells the metrics where to read what the WebSockets have not sent. */
+  watchSockets(bufferedBytes: () => number): void
   release(): Promise<void>
 }
 
@@ -69,11 +76,24 @@ async function build(config: Config, log: Logger): Promise<House> {
     const scheduler = createScheduler(config.runtime.max_episodes)
     const ledger = createMemoryLedger()
     const envs = [...new Set(['office', 'arithmetic', ...Object.keys(config.environments)])]
-    const build = { version: VERSION, node: process.version }
-    const metrics: Metrics = createMetrics(envs, Object.keys(config.backends), build, {
+    const contracts = await pool.run('environments', null)
+    const lists = {
+      env: envs,
+      backend: Object.keys(config.backends),
+      component: Object.fromEntries(envs.map((env) => [env, contracts[env]?.components ?? []])),
+      version: VERSION,
+      node: process.version,
+    }
+    let socketBytes = () => 0
+    const metrics: Metrics = createMetrics(lists, {
       pool: () => pool.stats(),
       queueDepth: () => ({ episodes: scheduler.waiting(), ...ledger.standing() }),
+      queueCapacity: { batches: config.limits.max_batches, ready: config.limits.max_groups_ready },
+      openBatches: () => rollouts.standing().openBatches,
+      heldBytes: () => rollouts.standing().heldBytes,
       backendInFlight: (backend) => client.inFlight(backend),
+      socketBytes: () => socketBytes(),
+      store: () => null,
     })
     const client = createPolicyClient(config.backends, {
       onTry: metrics.backendTry,
@@ -95,6 +115,10 @@ async function build(config: Config, log: Logger): Promise<House> {
     })
     return {
       rollouts,
+      metrics,
+      watchSockets(bufferedBytes) {
+        socketBytes = bufferedBytes
+      },
       async release() {
         await client.close()
         await pool.close()

@@ -77,6 +77,6 @@ export interface Service {
   keepNote(name: string, value: JsonObject): Promise<void>
   /** Why the server would not take work now; empty where it would. */
   notReady(): string[]
-  /** Text of /metrics and its content type. */
-  metrics(): Promise<{ contentType: string; text: string }>
+  /** Text of /metrics in Prometheus' older form or OpenMetrics', and its content type. */
+  metrics(form: 'plain' | 'openmetrics'): Promise<{ contentType: string; text: string }>
 }

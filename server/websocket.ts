@@ -12,6 +12,8 @@ import type { Role } from './settings.ts'
 import { createStreamSession } from './stream-session.ts'
 
 export interface StreamServer {
+  /** Bytes written to open connections and not sent yet. */
+  bufferedBytes(): number
   /** For the HTTP server's `upgrade` event, whose only listener it must be. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   /** Closes every connection with 1001, and resolves when all are gone. */
@@ -20,6 +22,8 @@ export interface StreamServer {
 
 export interface StreamServerOptions {
   onFault?(error: unknown): void
+  onOpen?(): void
+  onClose?(code: number): void
   /** Ping each peer so often, and give it up when it has not answered by the next. */
   pingMs?: number
   /** How long a peer that more than 1 MB waits for may take nothing. */
@@ -39,7 +43,7 @@ const CLOSE_TIMEOUT_MS = 5_000
 export function createStreamServer(
   service: Service,
   config: Config,
-  { onFault, pingMs = PING_MS, stallMs = STALL_MS }: StreamServerOptions = {},
+  { onFault, onOpen, onClose, pingMs = PING_MS, stallMs = STALL_MS }: StreamServerOptions = {},
 ): StreamServer {
   const access = createAccess(config)
   const sockets = new WebSocketServer({
@@ -67,6 +71,7 @@ export function createStreamServer(
   }
 
   function open(socket: WebSocket, roles: readonly Role[]): void {
+    onOpen?.()
     // Ended before its close frame is out: nothing may be leased for a peer that will not get it.
     const close = (code: number, reason: string) => {
       session.end()
@@ -85,7 +90,8 @@ export function createStreamServer(
     })
     // ws closes a connection with an error by itself, with the code that says which.
     socket.on('error', () => {})
-    socket.on('close', () => {
+    socket.on('close', (code: number) => {
+      onClose?.(code)
       closers.delete(close)
       stopPinging()
       session.end()
@@ -93,6 +99,7 @@ export function createStreamServer(
   }
 
   return {
+    bufferedBytes: () => [...sockets.clients].reduce((sum, one) => sum + one.bufferedAmount, 0),
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy())
       try {

@@ -26,7 +26,9 @@ export function mountMetrics(app: App, { service }: Edge): void {
   app.get('/metrics', async (context) => {
     context.set('route', '/metrics')
     requireRole(context.get('roles'), ['metrics'])
-    const { contentType, text } = await service.metrics()
+    // Whoever does not ask for OpenMetrics gets the form that every tool reads.
+    const wanted = context.req.header('accept')?.includes('application/openmetrics-text')
+    const { contentType, text } = await service.metrics(wanted ? 'openmetrics' : 'plain')
     return context.body(text, 200, { 'content-type': contentType })
   })
 }

@@ -6,6 +6,7 @@ import type { Judgement } from '../../reward/verdict.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import {
   allEnded,
+  deliveredMembers,
   groupReducer,
   isFinished,
   type Member,
@@ -128,14 +129,21 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     group.results.set(index, { attempt, outcome, reason, header })
     const known = group.state.members.length
     group.state = groupReducer(group.state, { type: 'end', index, outcome })
-    metrics.attemptEnded(group.known.task.environment, mode, outcome, header, played.seconds)
+    const ended = {
+      env: group.known.task.environment,
+      mode,
+      outcome,
+      header,
+      seconds: played.seconds,
+      episode: episodeId(group, index),
+    }
+    metrics.attemptEnded(ended)
     const member = group.state.members[index]
     if (member?.phase === 'waiting') {
       group.retried[outcome] = (group.retried[outcome] ?? 0) + 1
       metrics.episodeRetried(group.known.task.environment, outcome)
       enqueue(group, member)
-    } else
-      metrics.episodeFinished(group.known.task.environment, mode, outcome, header, played.seconds)
+    } else metrics.episodeFinished(ended)
     for (const added of group.state.members.slice(known)) enqueue(group, added)
     if (group.state.closing === 'short') group.controller.abort()
     if (isFinished(group.state)) await finishGroup(group)
@@ -212,7 +220,18 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     group.settled = { verdict, as }
     if (as === 'dropped') world.onDropped(group.id, verdict, firstReason(group))
     const seconds = (performance.now() - (group.startedAt ?? startedAt)) / 1000
-    metrics.groupFinished(group.known.task.environment, mode, judgement, group.cost, seconds)
+    metrics.groupFinished({
+      env: group.known.task.environment,
+      mode,
+      judgement,
+      cost: group.cost,
+      seconds,
+      temperature: plan.policy.sampling.temperature,
+      components: plan.contract.components,
+      headers: deliveredMembers(group.state).map(
+        ({ index }) => group.results.get(index)?.header ?? null,
+      ),
+    })
     const told = {
       type: 'verdict',
       batch: plan.id,

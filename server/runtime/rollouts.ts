@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { BatchRequest } from '../../protocol/batch.ts'
 import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import type { LeaseRequest } from '../../protocol/group.ts'
+import type { AckResult, LeaseRequest } from '../../protocol/group.ts'
 import { digest } from '../../protocol/json.ts'
 import { packMap } from '../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
@@ -24,6 +24,8 @@ export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDeliver
 }
 
 export interface Rollouts extends Service {
+  /** Batches that are not done, and the bytes of episodes whose groups have not left. */
+  standing(): { openBatches: number; heldBytes: number }
   /** No new batch is taken and no new episode starts; resolves when what runs has ended or `graceMs` is over. */
   drain(graceMs: number): Promise<void>
 }
@@ -130,14 +132,24 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     }
   }
 
-  /** Whether a group's oldest tokens are further behind the announced version than its batch allows. */
-  function isStale({ plan }: BatchRun): (group: GroupRecord) => boolean {
-    const { max_staleness } = plan.request.policy
+  function tellAcknowledged(results: readonly AckResult[]): void {
+    metrics.trainerSeen(world.now())
+    for (const result of results) metrics.acknowledged(result)
+  }
+
+  /** Versions between the announced one and the group's oldest; null where one of them is unknown. */
+  function staleness({ plan }: BatchRun, { head }: GroupRecord): number | null {
     const newest = policy.get(plan.policy.backend)?.version ?? null
-    return ({ head }) => {
-      const oldest = head.policy.version_min
-      if (max_staleness === null || newest === null || oldest === null) return false
-      return newest - oldest > max_staleness
+    const oldest = head.policy.version_min
+    return newest === null || oldest === null ? null : newest - oldest
+  }
+
+  /** Whether a group's oldest tokens are further behind the announced version than its batch allows. */
+  function isStale(run: BatchRun): (group: GroupRecord) => boolean {
+    const { max_staleness } = run.plan.request.policy
+    return (record) => {
+      const behind = staleness(run, record)
+      return max_staleness !== null && behind !== null && behind > max_staleness
     }
   }
 
@@ -172,8 +184,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
           `batch ${id} was submitted with another request; choose another id`,
           { path: 'id' },
         )
+      if (submitted.has(id) || underWay) metrics.submittedAgain()
       if (submitted.has(id)) return accepted(request, id)
       if (underWay) return underWay.accepted
+      metrics.trainerSeen(world.now())
       refuseWhenFull()
       const promise = admit(id, request).finally(() => submitting.delete(id))
       submitting.set(id, { digest: asked, accepted: promise })
@@ -192,6 +206,14 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     async lease(id, request, form, signal) {
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
+      metrics.trainerSeen(world.now())
+      for (const { record, lease } of leased)
+        metrics.leased({
+          mode: run.plan.request.mode,
+          delivery: lease.delivery,
+          waited: null,
+          staleness: staleness(run, record),
+        })
       const done = leased.length === 0 && run.isDone()
       const native = form === 'json' || form === 'msgpack'
       const groups = leased.map((group) => envelope(group, !native))
@@ -207,12 +229,14 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     async ack(id, { groups }) {
       runOf(id)
       const results = await ledger.ack(id, groups)
+      tellAcknowledged(results)
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
     },
 
     async nack(id, { groups }) {
       runOf(id)
       const results = await ledger.nack(id, groups)
+      tellAcknowledged(results)
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
     },
 
@@ -255,15 +279,20 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return { step, checkpoint_step: checkpoint }
     },
 
+    standing: () => ({
+      openBatches: [...runs.values()].filter((run) => !run.isDone()).length,
+      heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
+    }),
     parse: (line) => pool.run('parse', line),
     advantages: (line) => pool.run('advantages', line),
     note: (name) => ledger.note(name),
     keepNote: (name, value) => ledger.keepNote(name, value),
     notReady: () => (draining ? ['the server is stopping'] : []),
-    metrics: () => metrics.text(),
+    metrics: (form) => metrics.text(form),
 
     async drain(graceMs) {
       draining = true
+      metrics.draining()
       for (const wake of waiting) wake()
       scheduler.pause(true)
       const grace = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref())

@@ -1,0 +1,106 @@
+// The closed lists of label values. What is in none of them is counted as `other`: a label that grows is a leak.
+import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
+import { PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
+
+/** Values by list. A label has the values of the list of its name, or of the one behind its colon. */
+export const LABEL_LISTS = {
+  mode: ['train', 'eval'],
+  group_outcome: GROUP_VERDICTS,
+  episode_outcome: EPISODE_OUTCOMES,
+  level: LEVELS,
+  settle: SETTLEMENTS,
+  parser_code: PARSE_ERRORS,
+  parser_flag: PARSE_FLAGS,
+  /** What of a record broke its contract. A reward field of the contract that is not named here is `components`. */
+  contract_field: [
+    'reward',
+    'score',
+    'tokens',
+    'logprobs',
+    'loss_mask',
+    'advantage',
+    'group_id',
+    'episode_id',
+    'policy_version',
+    'finish_reason',
+    'messages',
+    'tool_calls',
+    'components',
+    'sampling',
+    'tools',
+    'other',
+  ],
+  contract_kind: [
+    'missing',
+    'unknown',
+    'alias',
+    'type',
+    'nan',
+    'range',
+    'length_mismatch',
+    'duplicate',
+    'other',
+  ],
+  drift_cause: ['thinking_stripped', 'json_spacing', 'whitespace', 'template', 'unknown'],
+  tool_outcome: ['ok', 'tool_error', 'bad_args', 'timeout', 'infra', 'denied'],
+  backend_code: ['2xx', '3xx', '4xx', '429', '5xx', 'timeout', 'reset', 'truncated', 'invalid'],
+  http_code: ['2xx', '3xx', '4xx', '429', '5xx'],
+  retry_reason: ['connect', 'timeout', '429', '5xx', 'truncated', 'invalid'],
+  sampling_param: ['temperature', 'top_p', 'top_k', 'max_tokens', 'seed', 'stop', 'n', 'other'],
+  token_kind: ['prompt', 'cached', 'completion', 'observation'],
+  breaker_state: ['closed', 'open', 'half_open'],
+  /** submit: open batches; episode: starts that wait for a slot; turn: jobs that wait for a thread; ready: finished groups. */
+  queue: ['submit', 'episode', 'turn', 'ready'],
+  pool: ['turn'],
+  thread_state: ['busy', 'idle', 'starting'],
+  worker_exit: ['crash', 'oom', 'hang_killed'],
+  reject_reason: [
+    'queue_full',
+    'body_too_large',
+    'bad_content_type',
+    'invalid',
+    'not_found',
+    'unauthorized',
+    'forbidden',
+    'draining',
+    'disk_full',
+  ],
+  ack_result: ['acked', 'late', 'unknown', 'duplicate', 'nacked'],
+  resource: ['backend', 'worker'],
+  ws_close: ['1000', '1001', '1003', '1006', '1008', '1009', '1011', '1012', '1013', 'other'],
+  /** What our own routes are for; their paths carry ids. */
+  route: [
+    'submit',
+    'lease',
+    'ack',
+    'groups',
+    'score',
+    'health',
+    'ready',
+    'metrics',
+    'admin',
+    'dialect',
+    'pages',
+    'ws',
+    'other',
+  ],
+  /** The methods of the ledger. */
+  store_op: ['submit', 'turn', 'seal', 'settle', 'lease', 'ack', 'nack', 'other'],
+  store_item: ['batch', 'group', 'episode', 'turn', 'lease'],
+  store_kind: ['db'],
+  pause_reason: ['operator', 'contract', 'waste', 'backend', 'disk', 'memory'],
+  canary_result: ['passed', 'refused'],
+  skip_reason: ['zero_advantage', 'contract', 'stale', 'filtered', 'overlong', 'other'],
+  dialect: ['native', 'slime', 'polar', 'other'],
+  poll_result: ['groups', 'empty'],
+  callback_result: ['delivered', 'retried', 'failed'],
+  /** Whom a turn asks beside the policy. */
+  request_kind: ['user', 'judge', 'grade', 'reward', 'tool'],
+  request_result: ['ok', 'timeout', 'unavailable', 'invalid'],
+  overflow_label: ['env', 'backend', 'component', 'tool', 'other'],
+} as const satisfies Record<string, readonly string[]>
+
+/** Lists that the configuration fills: environments and backends, components of their contracts, tools they offer, the build. */
+export type OpenList = 'env' | 'backend' | 'component' | 'tool' | 'version' | 'node'
+export type ClosedList = keyof typeof LABEL_LISTS
+export type LabelValue<List> = List extends ClosedList ? (typeof LABEL_LISTS)[List][number] : string

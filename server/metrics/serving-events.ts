@@ -1,0 +1,216 @@
+// What happens in the machinery, as the series of the catalogue count it: backends, tools, delivery, trainers, our edge, the ledger.
+import type { Mode } from '../../protocol/batch.ts'
+import type { AckResult } from '../../protocol/group.ts'
+import type { Settlement } from '../../protocol/outcomes.ts'
+import { LABEL_LISTS, type LabelValue } from './labels.ts'
+import type { Series } from './series.ts'
+
+/** A group as it is handed out. */
+export interface LeasedOut {
+  mode: Mode
+  /** 1 for the first time. */
+  delivery: number
+  /** Seconds since it became ready; null where nobody knows. */
+  waited: number | null
+  /** Announced version minus the oldest in the group; null where one of them is unknown. */
+  staleness: number | null
+}
+
+export interface ServingEvents {
+  /** One try of a policy request. */
+  backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
+  backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
+  breaker(backend: string, state: LabelValue<'breaker_state'>): void
+  retryBudget(backend: string, ratio: number): void
+  backendVersion(backend: string, version: number): void
+  firstToken(backend: string, seconds: number): void
+  tokenGap(backend: string, seconds: number): void
+  /** A turn asked somebody beside the policy. */
+  asked(
+    kind: LabelValue<'request_kind'>,
+    result: LabelValue<'request_result'>,
+    seconds: number,
+  ): void
+  workerExit(exit: LabelValue<'worker_exit'>): void
+  /** `tool` null: a name that the model was not offered. */
+  toolCalled(
+    env: string,
+    tool: string | null,
+    outcome: LabelValue<'tool_outcome'>,
+    seconds: number,
+  ): void
+  envStepped(env: string, seconds: number): void
+  graded(env: string, seconds: number): void
+  leased(group: LeasedOut): void
+  leaseExpired(): void
+  /** What an ack or nack of one group came to. */
+  acknowledged(result: AckResult): void
+  settled(mode: Mode, result: Settlement): void
+  submittedAgain(): void
+  trainerPolled(dialect: LabelValue<'dialect'>, groups: number): void
+  calledBack(dialect: LabelValue<'dialect'>, result: LabelValue<'callback_result'>): void
+  /** A trainer was heard of; unix seconds. */
+  trainerSeen(at: number): void
+  heartbeat(step: number, checkpointStep: number | null, at: number): void
+  trainerSkipped(reason: LabelValue<'skip_reason'>, groups: number): void
+  policyVersion(version: number): void
+  admissionPaused(reason: LabelValue<'pause_reason'>, paused: boolean): void
+  budget(tokens: number): void
+  /** One answered request of our own HTTP; `route` is a path pattern. */
+  httpAnswered(route: string, status: number, seconds: number): void
+  socketOpened(): void
+  socketClosed(code: number): void
+  /** One commit of the ledger. */
+  committed(op: LabelValue<'store_op'>, seconds: number): void
+  commitFailed(op: LabelValue<'store_op'>): void
+  quarantined(item: LabelValue<'store_item'>): void
+  recovered(item: LabelValue<'store_item'>, count: number): void
+  draining(): void
+}
+
+/** Tries without a token after which a backend counts as down, however alive its web server is. */
+const FRUITLESS_TRIES = 3
+
+export function createServingEvents(series: Series, backends: readonly string[]): ServingEvents {
+  const fruitless = new Map<string, number>()
+  let sockets = 0
+
+  const showBreaker = (backend: string, now: LabelValue<'breaker_state'>) => {
+    for (const state of LABEL_LISTS.breaker_state)
+      series.set('backend_breaker_state', { backend, state }, state === now ? 1 : 0)
+  }
+
+  /** A refusal of one request says nothing of the backend; a reply, and a pause that it asks for, say that it lives. */
+  function countFruitless(backend: string, code: LabelValue<'backend_code'>): void {
+    if (code === '4xx') return
+    const lives = code === '2xx' || code === '429'
+    const tries = lives ? 0 : (fruitless.get(backend) ?? 0) + 1
+    fruitless.set(backend, tries)
+    series.set('backend_up', { backend }, tries >= FRUITLESS_TRIES ? 0 : 1)
+  }
+
+  for (const backend of backends) {
+    series.set('backend_up', { backend }, 1)
+    series.set('backend_retry_budget_ratio', { backend }, 1)
+    showBreaker(backend, 'closed')
+  }
+
+  return {
+    backendTry(backend, code, seconds) {
+      series.inc('backend_requests_total', { backend, code })
+      series.observe('backend_request_duration_seconds', { backend }, seconds)
+      countFruitless(backend, code)
+    },
+    backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
+    breaker: showBreaker,
+    retryBudget: (backend, ratio) => series.set('backend_retry_budget_ratio', { backend }, ratio),
+    backendVersion: (backend, version) =>
+      series.set('backend_policy_version', { backend }, version),
+    firstToken: (backend, seconds) =>
+      series.observe('time_to_first_token_seconds', { backend }, seconds),
+    tokenGap: (backend, seconds) => series.observe('inter_token_seconds', { backend }, seconds),
+    asked(kind, result, seconds) {
+      series.inc('requests_total', { kind, result })
+      series.observe('request_duration_seconds', { kind }, seconds)
+    },
+    workerExit: (cause) => series.inc('pool_worker_exits_total', { pool: 'turn', cause }),
+    toolCalled(env, tool, outcome, seconds) {
+      if (tool === null) series.inc('label_overflow_total', { label: 'tool' })
+      series.inc('tool_calls_total', { env, tool: tool ?? 'other', outcome })
+      series.observe('tool_call_duration_seconds', { env }, seconds)
+    },
+    envStepped: (env, seconds) => series.observe('env_step_duration_seconds', { env }, seconds),
+    graded: (env, seconds) => series.observe('reward_duration_seconds', { env }, seconds),
+    leased({ mode, delivery, waited, staleness }) {
+      if (delivery > 1) series.inc('redeliveries_total', {})
+      else if (waited !== null) series.observe('ready_wait_seconds', {}, waited)
+      if (staleness !== null) series.observe('group_staleness_versions', { mode }, staleness)
+    },
+    leaseExpired: () => series.inc('leases_expired_total', {}),
+    acknowledged: (result) => series.inc('acks_total', { result }),
+    settled: (mode, result) => series.inc('groups_settled_total', { mode, result }),
+    submittedAgain: () => series.inc('submissions_deduplicated_total', {}),
+    trainerPolled: (dialect, groups) =>
+      series.inc('trainer_polls_total', { dialect, result: groups > 0 ? 'groups' : 'empty' }),
+    calledBack: (dialect, result) => series.inc('callbacks_total', { dialect, result }),
+    trainerSeen: (at) => series.set('trainer_last_seen_timestamp_seconds', {}, at),
+    heartbeat(step, checkpointStep, at) {
+      series.set('trainer_step', {}, step)
+      if (checkpointStep !== null) series.set('trainer_checkpoint_step', {}, checkpointStep)
+      series.set('trainer_last_seen_timestamp_seconds', {}, at)
+    },
+    trainerSkipped: (reason, groups) =>
+      series.inc('trainer_skipped_groups_total', { reason }, groups),
+    policyVersion: (version) => series.set('policy_version', {}, version),
+    admissionPaused: (reason, paused) => series.set('admission_paused', { reason }, paused ? 1 : 0),
+    budget: (tokens) => series.set('budget_tokens_limit', {}, tokens),
+    httpAnswered(route, status, seconds) {
+      const code = httpCode(status)
+      series.observe('http_request_duration_seconds', { route: routeOf(route), code }, seconds)
+      const reason = rejectReason(status)
+      if (reason) series.inc('requests_rejected_total', { reason })
+    },
+    socketOpened() {
+      sockets++
+      series.set('ws_connections', {}, sockets)
+    },
+    socketClosed(code) {
+      sockets--
+      series.set('ws_connections', {}, sockets)
+      series.inc('ws_closed_total', { code: closeCode(code) })
+    },
+    committed: (op, seconds) => series.observe('store_commit_seconds', { op }, seconds),
+    commitFailed: (op) => series.inc('store_errors_total', { op }),
+    quarantined: (item) => series.inc('store_quarantined_total', { item }),
+    recovered: (item, count) => series.inc('recovered_items_total', { item }, count),
+    draining: () => series.set('draining', {}, 1),
+  }
+}
+
+/** What each of our path patterns is for, the first that matches. */
+const ROUTES: [RegExp, LabelValue<'route'>][] = [
+  [/^\/healthz?$/, 'health'],
+  [/^\/readyz$/, 'ready'],
+  [/^\/metrics$/, 'metrics'],
+  [/^\/v1\/stream$/, 'ws'],
+  [/^\/v1\/batches$/, 'submit'],
+  [/\/lease$/, 'lease'],
+  [/\/n?ack$/, 'ack'],
+  [/^\/v1\/(batches|groups|episodes)\//, 'groups'],
+  [/^\/v1\/(parse|advantages)$/, 'score'],
+  [/^\/v1\/(policy|heartbeat|tasks)/, 'admin'],
+  [/^(\/|\/docs.*|\/dash.*|\/openapi\.json)$/, 'pages'],
+  [/^\/(slime|polar)\b/, 'dialect'],
+]
+
+function routeOf(pattern: string): LabelValue<'route'> {
+  return ROUTES.find(([form]) => form.test(pattern))?.[1] ?? 'other'
+}
+
+function httpCode(status: number): LabelValue<'http_code'> {
+  if (status === 429) return '429'
+  if (status < 300) return '2xx'
+  return status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
+}
+
+/** Statuses with which a request is refused before work begins, and why. */
+const REJECTIONS: Record<number, LabelValue<'reject_reason'>> = {
+  400: 'invalid',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  413: 'body_too_large',
+  415: 'bad_content_type',
+  422: 'invalid',
+  429: 'queue_full',
+  503: 'draining',
+  507: 'disk_full',
+}
+
+function rejectReason(status: number): LabelValue<'reject_reason'> | null {
+  return REJECTIONS[status] ?? null
+}
+
+function closeCode(code: number): LabelValue<'ws_close'> {
+  return LABEL_LISTS.ws_close.find((known) => known === String(code)) ?? 'other'
+}
