@@ -8,7 +8,7 @@ import { contractField, contractKind } from './contract-labels.ts'
 import type { LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
-export interface FinishedGroup {
+interface FinishedGroup {
   env: string
   mode: Mode
   judgement: Judgement
@@ -22,7 +22,7 @@ export interface FinishedGroup {
   headers: readonly (EpisodeHeader | null)[]
 }
 
-export interface EndedAttempt {
+interface EndedAttempt {
   env: string
   mode: Mode
   outcome: EpisodeOutcome

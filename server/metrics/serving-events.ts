@@ -6,7 +6,7 @@ import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
 /** A group as it is handed out. */
-export interface LeasedOut {
+interface LeasedOut {
   mode: Mode
   /** 1 for the first time. */
   delivery: number

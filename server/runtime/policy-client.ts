@@ -18,7 +18,7 @@ interface PolicyFailure {
 export type PolicyAnswer = ({ kind: 'reply' } & HttpReply) | PolicyFailure
 
 /** What one try came to, for the metrics. */
-export type CodeClass = '2xx' | '3xx' | '4xx' | '429' | '5xx' | 'timeout' | 'reset' | 'invalid'
+type CodeClass = '2xx' | '3xx' | '4xx' | '429' | '5xx' | 'timeout' | 'reset' | 'invalid'
 
 export interface PolicyClient {
   /** Resolves by `deadline` (milliseconds of `performance.now()`), whatever the backend does. Never rejects. */
