@@ -12,7 +12,10 @@ export interface Task {
   spec: JsonObject
 }
 
-/** What the policy is told of a call. `is_error` marks a refused or failed call; the content says why. */
+/**
+ * What the policy is told of a call. `is_error` marks a refused or failed call; the content says why. A module may also
+ * give bytes as content, which are read as UTF-8.
+ */
 interface Observation {
   content: string
   is_error: boolean

@@ -5,6 +5,8 @@ import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import type { OnParseError, ParseErrorCode } from '../protocol/parse-codes.ts'
 import type { TurnRecord } from './episode.ts'
+import type { GuardedObservation } from './guarded-environment.ts'
+import { outsideText } from './outside-text.ts'
 import type { ParsedTurn } from './toolcall/parser.ts'
 
 export interface AppliedTurn {
@@ -96,18 +98,17 @@ function runCall(
   if (step.end !== undefined) played.end ??= closing(step.end)
 }
 
-/** Text from outside may hold half a surrogate pair: it is replaced here, where the policy first reads it. */
+/** `replaced` comes from the guard, which reads what an environment gives. */
 function observe(
   played: AppliedTurn,
   id: string,
   name: string,
-  observation: { content: string; is_error: boolean },
+  { content, is_error, replaced }: GuardedObservation,
 ): void {
-  const content = observation.content.toWellFormed()
   const { record } = played
   record.observations = [
     ...record.observations,
-    { call_id: id, name, content, is_error: observation.is_error },
+    { call_id: id, name, content, is_error, ...(replaced && { replaced }) },
   ]
   played.messages.push({ role: 'tool', name, tool_call_id: id, content })
 }
@@ -128,7 +129,7 @@ function answerMessage(
     ? {
         env: answer.state,
         record,
-        messages: [{ role: 'user', content: answer.say.toWellFormed() }],
+        messages: [{ role: 'user', content: outsideText(answer.say).text }],
         end: null,
       }
     : { env: answer.state, record, messages: [], end: closing(answer.end) }

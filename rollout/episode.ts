@@ -69,7 +69,14 @@ export interface TurnRecord {
   flags: ParseFlag[]
   /** Lenient readings that made a difference. */
   leniencies: Leniency[]
-  observations: { call_id: string; name: string; content: string; is_error: boolean }[]
+  /** `replaced`: what is no text (bytes that are no UTF-8, unpaired surrogates) became U+FFFD. */
+  observations: {
+    call_id: string
+    name: string
+    content: string
+    is_error: boolean
+    replaced?: true
+  }[]
   audit: JsonObject[]
   prompt_tokens: number
   completion_tokens: number

@@ -3,6 +3,7 @@
 import type { Environment } from '../envs/environment.ts'
 import { PaddockError } from '../protocol/errors.ts'
 import { isPlainObject } from '../protocol/json.ts'
+import { outsideText } from './outside-text.ts'
 import { NotJson, plainJson } from './plain-json.ts'
 
 /** A result of a wrong shape; `expected` completes "must return". */
@@ -10,6 +11,13 @@ class WrongShape extends Error {
   constructor(expected: string) {
     super(`must return ${expected}`)
   }
+}
+
+/** An observation as text that may go on record; `replaced` where what was no text became U+FFFD. */
+export interface GuardedObservation {
+  content: string
+  is_error: boolean
+  replaced?: true
 }
 
 type Read = (result: unknown) => unknown
@@ -35,16 +43,23 @@ const READERS: { [K in keyof Environment]?: Read } = {
   },
   step(step) {
     const form =
-      '{state, observation: {content: string, is_error: boolean}, audit: {…}, end?: non-empty string}'
+      '{state, observation: {content: string or Uint8Array, is_error: boolean}, audit: {…}, end?: non-empty string}'
     if (!isPlainObject(step) || !isPlainObject(step.observation)) throw new WrongShape(form)
     const { observation, audit, end } = step
     const { content, is_error } = observation
-    const seen = typeof content === 'string' && typeof is_error === 'boolean'
+    const isText = typeof content === 'string' || content instanceof Uint8Array
+    const seen = isText && typeof is_error === 'boolean'
     if (!seen || !isPlainObject(audit) || (end !== undefined && !isWord(end)))
       throw new WrongShape(form)
+    const { text, replaced } = outsideText(content)
+    const seenText: GuardedObservation = {
+      content: text,
+      is_error,
+      ...(replaced && { replaced }),
+    }
     return {
       state: stateOf('step', step, form),
-      observation: { content, is_error },
+      observation: seenText,
       audit: plainJson(audit, 'audit'),
       ...(end !== undefined && { end }),
     }

@@ -1,0 +1,39 @@
+// Bytes and strings from outside become well-formed text, and say where something was replaced.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { outsideText } from './outside-text.ts'
+
+test.each([
+  // The Unicode standard's own practice, chapter 3.9: one U+FFFD for each maximal part of a sequence.
+  [[0x66, 0xff, 0x6f, 0xf0, 0x9f], 'f\uFFFDo\uFFFD', true],
+  [[0xe2, 0x82, 0xac], '€', false],
+  [[0xed, 0xa0, 0x80], '\uFFFD\uFFFD\uFFFD', true],
+  [[0xef, 0xbb, 0xbf, 0x61], '\uFEFFa', false],
+  [[0x61, 0x00, 0x62], 'a\u0000b', false],
+  [[], '', false],
+])('%j is read as %j', (bytes, text, replaced) => {
+  const { text: read, replaced: flag = false } = outsideText(Uint8Array.from(bytes))
+  expect([read, flag]).toEqual([text, replaced])
+})
+
+test.each([
+  ['a\uD83Db', 'a\uFFFDb', true],
+  ['a😀', 'a😀', false],
+])('the string %j is read as %j', (given, text, replaced) => {
+  const { text: read, replaced: flag = false } = outsideText(given)
+  expect([read, flag]).toEqual([text, replaced])
+})
+
+test('whatever comes, the text is well-formed, and text that is UTF-8 comes through', () => {
+  fc.assert(
+    fc.property(fc.uint8Array(), (bytes) => outsideText(bytes).text.isWellFormed()),
+    { numRuns: 500 },
+  )
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme' }), (text) => {
+      const bytes = new TextEncoder().encode(text)
+      expect(outsideText(bytes)).toEqual({ text: text.toWellFormed() })
+    }),
+    { numRuns: 500 },
+  )
+})
