@@ -78,6 +78,8 @@ export interface TurnRecord {
     replaced?: true
   }[]
   audit: JsonObject[]
+  /** Fingerprint of the environment's state after this turn. */
+  state_hash: string | null
   prompt_tokens: number
   completion_tokens: number
   version: number | null
@@ -95,6 +97,8 @@ export interface EpisodeState {
   /** Once the environment is reset, its task's spec is left out. */
   plan: EpisodePlan
   env: unknown
+  /** Fingerprint of the environment's state after its reset. */
+  resetHash: string | null
   messages: Message[]
   tape: Tape
   turns: TurnRecord[]

@@ -112,6 +112,7 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
     task: plan.task.id,
     environment: plan.task.environment,
     seed: plan.seed,
+    state_hash: state.resetHash,
     policy: {
       backend: plan.policy.backend,
       model: plan.policy.model,

@@ -15,6 +15,7 @@ import { missingTools } from './policy/missing-tools.ts'
 import type { HttpReply, PolicyRequest } from './request.ts'
 import { requestSeed } from './request-seed.ts'
 import { seal } from './seal.ts'
+import { stateHash } from './state-hash.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
@@ -33,7 +34,8 @@ export function begin(plan: EpisodePlan, engine: Engine): TurnResult {
     const environment = environmentOf(plan, engine)
     const env = environment.reset(plan.task, plan.seed)
     const messages = environment.open(env)
-    return ask({ ...fresh, plan: withoutSpec(plan), env, messages }, engine, [])
+    const opened = { ...fresh, plan: withoutSpec(plan), env, resetHash: stateHash(env), messages }
+    return ask(opened, engine, [])
   })
 }
 
@@ -77,6 +79,7 @@ export function emptyState(plan: EpisodePlan): EpisodeState {
   return {
     plan,
     env: null,
+    resetHash: null,
     messages: [],
     tape: emptyTape(),
     turns: [],
@@ -249,6 +252,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     leniencies: parsed.leniencies,
     observations: [],
     audit: [],
+    state_hash: null,
     prompt_tokens: completion.usage.promptTokens,
     completion_tokens: completion.ids?.length ?? completion.usage.completionTokens,
     version: completion.version,
@@ -264,7 +268,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     ...taped,
     env: applied.env,
     messages,
-    turns: [...taped.turns, applied.record],
+    turns: [...taped.turns, { ...applied.record, state_hash: stateHash(applied.env) }],
   }
   const events = turnEvents(plan, applied.record)
   const cut = finish === 'length' ? tokenLimitReached(next) : null

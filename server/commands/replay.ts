@@ -4,8 +4,9 @@ import type { Environment, Grade, Task } from '../../envs/environment.ts'
 import { missedExpectation, type Play, playOn } from '../../envs/office/gate/play.ts'
 import type { SpecStep } from '../../envs/office/spec.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import { digest, isPlainObject, type JsonObject, type JsonValue } from '../../protocol/json.ts'
+import { isPlainObject, type JsonObject, type JsonValue } from '../../protocol/json.ts'
 import { nearestName } from '../../reward/nearest.ts'
+import { stateHash } from '../../rollout/state-hash.ts'
 import type { NamedTask } from './named-task.ts'
 import type { Streams } from './streams.ts'
 import { readTranscriptFile } from './transcript-file.ts'
@@ -22,7 +23,7 @@ interface Replay {
   checks: JsonValue
   violations: JsonValue
   /** Digest of the last state: equal for equal steps, on any machine. */
-  state_hash: string
+  state_hash: string | null
   audit: JsonValue[]
 }
 
@@ -82,7 +83,7 @@ function replayed(environment: Environment, { state, played }: Play<unknown>): R
     ...(grade.status === 'unavailable' && { reason: grade.reason }),
     checks,
     violations: safety,
-    state_hash: digest(state, 64),
+    state_hash: stateHash(state),
     audit: played.flatMap(({ audit }) => audit ?? []),
   }
 }
