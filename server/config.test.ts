@@ -61,7 +61,11 @@ describe('order of origins', () => {
   test('a setting of a backend can come from a variable while the rest stands in the file', () => {
     const path = file('backends: {main: {dialect: vllm, url: "http://127.0.0.1:8000", model: m}}')
     const config = loadConfig({ file: path, env: { PADDOCK_BACKENDS__MAIN__URL: 'http://b:1' } })
-    expect(config.backends.main).toEqual({ dialect: 'vllm', url: 'http://b:1', model: 'm' })
+    expect(config.backends.main).toMatchObject({
+      dialect: 'vllm',
+      urls: ['http://b:1'],
+      model: 'm',
+    })
   })
 })
 
@@ -108,6 +112,16 @@ describe('refusals', () => {
       ['http or https'],
     ],
     ['backends: {main: {dialect: vllm, model: m}}', 'backends.main.url', ['found nothing']],
+    [
+      'backends: {main: {dialect: vllm, url: "http://a", urls: ["http://b"], model: m}}',
+      'backends.main.urls',
+      ['not both'],
+    ],
+    [
+      'backends: {main: {dialect: vllm, url: "http://a", model: m, token_gap_timeout_s: 1}}',
+      'backends.main.stream',
+      ['stream: true'],
+    ],
     ['backends: {-b: {dialect: vllm}}', 'backends.-b', ['an id is']],
     ['runtime: {threads: 1.5}', 'runtime.threads', ['an integer', 'found 1.5']],
     ['server: {tokens: [{roles: [lease]}]}', 'server.tokens[0]', ['exactly one of token']],
@@ -213,6 +227,18 @@ backends:
       'canary-two',
     ])
     expect(refusalOf({ file: path, env: { KEY: 'k' } }).message).toContain('PADDOCK_TRAINER_TOKEN')
+  })
+
+  test('the passwords of all endpoints are masked, and what is printed can be read again', () => {
+    const urls = ['http://u:canary-five@a:1', 'http://u:canary-six@b:1']
+    const flags = { backends: { main: { dialect: 'vllm', model: 'm', urls } } }
+    const config = loadConfig({ file: null, flags })
+    expect(configSecrets(config)).toEqual(['canary-five', 'canary-six'])
+    const printed = parse(printConfig(config))
+    expect(JSON.stringify(printed)).not.toContain('canary')
+    expect(loadConfig({ file: null, flags: printed }).backends.main?.urls).toHaveLength(2)
+    const wrong = { backends: { main: { ...flags.backends.main, urls: ['canary-seven'] } } }
+    expect(refusalOf({ file: null, flags: wrong }).message).not.toContain('canary')
   })
 
   test('none is printed, and what is printed is valid YAML', () => {

@@ -13,7 +13,10 @@ interface AccessToken {
   roles: Role[]
 }
 
-export type Backend = Omit<Settings['backends'][string], 'api_key_env'>
+/** `url` is one of `urls` here. */
+export type Backend = Omit<Settings['backends'][string], 'api_key_env' | 'url' | 'urls'> & {
+  urls: string[]
+}
 
 /** The settings as the server uses them: paths absolute, secrets read from the environment. */
 export interface Config extends Omit<Settings, 'server' | 'backends'> {
@@ -64,7 +67,7 @@ export function printConfig(config: Config): string {
     name,
     {
       ...backend,
-      url: maskUrl(backend.url),
+      urls: backend.urls.map(maskUrl),
       ...(backend.api_key !== undefined && { api_key: MASK }),
     },
   ])
@@ -79,7 +82,7 @@ export function printConfig(config: Config): string {
 export function configSecrets(config: Config): string[] {
   const backends = Object.values(config.backends)
   const keys = backends.map((backend) => backend.api_key ?? '')
-  const passwords = backends.map((backend) => new URL(backend.url).password)
+  const passwords = backends.flatMap(({ urls }) => urls.map((url) => new URL(url).password))
   const tokens = config.server.tokens.map((entry) => entry.token)
   return [...tokens, ...keys, ...passwords].filter((secret) => secret !== '')
 }
@@ -118,11 +121,15 @@ function resolveServer(server: Settings['server'], env: Environment): Config['se
 
 function resolveBackends(backends: Settings['backends'], env: Environment): Config['backends'] {
   return Object.fromEntries(
-    Object.entries(backends).map(([name, { api_key_env, ...backend }]) => [
+    Object.entries(backends).map(([name, { api_key_env, url, urls, ...backend }]) => [
       name,
-      api_key_env === undefined
-        ? backend
-        : { ...backend, api_key: secret(env, api_key_env, `backends.${name}.api_key_env`) },
+      {
+        ...backend,
+        urls: urls ?? [url as string],
+        ...(api_key_env !== undefined && {
+          api_key: secret(env, api_key_env, `backends.${name}.api_key_env`),
+        }),
+      },
     ]),
   )
 }
@@ -152,7 +159,7 @@ function originOf(keys: readonly PropertyKey[], layers: readonly Layer[]): strin
 }
 
 function withoutSecret({ keys, message }: SchemaIssue): string {
-  const secret = /^(token|api_key|url)$/.test(String(keys.at(-1)))
+  const secret = keys.slice(-2).some((key) => /^(token|api_key|urls?)$/.test(String(key)))
   return secret ? message.replace(/, found (?!nothing).*/s, '') : message
 }
 

@@ -3,9 +3,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startSimulator } from '../bench/simulator/server.ts'
-import type { Backend } from './config.ts'
-import { createPolicyClient } from './runtime/policy-client.ts'
 import { type House, openHouse, scripts } from './testkit/house.testkit.ts'
+import { backendAt, clientOf, requestTo } from './testkit/policy-client.testkit.ts'
 
 let house: House
 let engine: Awaited<ReturnType<typeof startSimulator>>
@@ -44,10 +43,9 @@ test('the backend’s key goes to the backend’s own address only', async () =>
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const ask = async (own: string) => {
-    const backend = { url: own, dialect: 'sglang', model: 'm', api_key: 'sk-1' } as Backend
-    const client = createPolicyClient({ main: backend }, { onTry() {}, onRetry() {} })
-    const sent = { kind: 'policy' as const, backend: 'main', url, turn: 0, aborts: 0 }
-    const request = { ...sent, path: '/generate', headers: {}, body: new Uint8Array() }
+    const main = backendAt([own], { dialect: 'sglang', api_key: 'sk-1' })
+    const client = clientOf({ main })
+    const request = requestTo('main', { url })
     await client.ask(request, performance.now() + 5000, new AbortController().signal)
     await client.close()
   }

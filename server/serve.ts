@@ -6,6 +6,7 @@ import { createMemoryLedger } from './ledger/memory.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { readPacks } from './runtime/packs.ts'
+import { createPolicyBoard } from './runtime/policy-board.ts'
 import { createPolicyClient } from './runtime/policy-client.ts'
 import { createPool } from './runtime/pool.ts'
 import { poolOptions } from './runtime/pool-options.ts'
@@ -95,16 +96,15 @@ async function build(config: Config, log: Logger): Promise<House> {
       socketBytes: () => socketBytes(),
       store: () => null,
     })
-    const client = createPolicyClient(config.backends, {
-      onTry: metrics.backendTry,
-      onRetry: metrics.backendRetry,
-    })
+    const board = createPolicyBoard()
+    const client = createPolicyClient(config.backends, board, metrics)
     pool.onExit(metrics.workerExit)
     const rollouts = createRollouts({
       config,
       tasks,
       pool,
       client,
+      board,
       scheduler,
       ledger,
       metrics,

@@ -67,7 +67,12 @@ export interface Service {
   task(id: string): Promise<JsonObject>
   /** A finished episode's trajectory as JSON text; `not_found` while it runs. */
   episode(id: string): Promise<Uint8Array>
-  announcePolicy(request: { backend: string; version?: number; pause?: boolean }): JsonObject
+  announcePolicy(request: {
+    backend: string
+    version?: number
+    new_epoch?: boolean
+    pause?: boolean
+  }): JsonObject
   heartbeat(request: { step: number; checkpoint_step?: number }): JsonObject
   /** The pure cores over HTTP, run in a worker. */
   parse(line: unknown): Promise<JsonObject>

@@ -21,10 +21,14 @@ const tokenSchema = z
     message: 'give exactly one of token and token_env',
   })
 
+const endpointSchema = z.url({ protocol: /^https?$/, error: 'expected an http or https URL' })
+
 const backendSchema = z
   .strictObject({
     dialect: z.enum(['vllm', 'sglang']),
-    url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }),
+    url: endpointSchema.optional(),
+    /** Several endpoints that serve the same model. */
+    urls: z.array(endpointSchema).min(1).max(1024).optional(),
     model: z.string().min(1),
     /** Folder with tokenizer.json and tokenizer_config.json. */
     model_dir: z.string().min(1).optional(),
@@ -33,7 +37,26 @@ const backendSchema = z
     api_key_env: z.string().min(1).optional(),
     tool_format: z.enum(TOOL_FORMATS).optional(),
     thinking: z.enum(THINKING_MODES).optional(),
+    /** Asks for replies as streams: then the time to the first token and the gaps are measured and may be limited. */
+    stream: z.boolean().default(false),
+    first_token_timeout_s: z.number().gt(0).max(86_400).optional(),
+    token_gap_timeout_s: z.number().gt(0).max(86_400).optional(),
+    /** Keeps vLLM's prefix cache of one announced version apart from the next one's. */
+    cache_salt: z.boolean().default(true),
   })
+  .refine(({ url, urls }) => (url ?? urls) !== undefined, {
+    message: 'expected url or urls, found nothing',
+    path: ['url'],
+  })
+  .refine(({ url, urls }) => url === undefined || urls === undefined, {
+    message: 'give url or urls, not both',
+    path: ['urls'],
+  })
+  .refine(
+    ({ stream, first_token_timeout_s, token_gap_timeout_s }) =>
+      stream || (first_token_timeout_s ?? token_gap_timeout_s) === undefined,
+    { message: 'the limits of a stream need stream: true', path: ['stream'] },
+  )
   .refine((backend) => backend.api_key === undefined || backend.api_key_env === undefined, {
     message: 'give at most one of api_key and api_key_env',
   })

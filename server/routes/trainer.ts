@@ -8,10 +8,16 @@ const policyRequestSchema = z
   .strictObject({
     backend: idSchema.default('main'),
     version: z.int().min(0).optional(),
+    /** A training that starts again: `version` may be any, and groups begun before are never leased. */
+    new_epoch: z.boolean().optional(),
     pause: z.boolean().optional(),
   })
   .refine((request) => request.version !== undefined || request.pause !== undefined, {
     message: 'give version, pause, or both',
+  })
+  .refine((request) => !request.new_epoch || request.version !== undefined, {
+    message: 'new_epoch goes with the version that the new training starts at',
+    path: ['new_epoch'],
   })
   .meta({ id: 'PolicyRequest' })
 

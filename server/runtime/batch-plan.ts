@@ -133,8 +133,8 @@ function checkEngine(
   hosts: readonly string[],
 ): void {
   const { origin, hostname } = new URL(url)
-  const configured = Object.values(backends).some(
-    (backend) => new URL(backend.url).origin === origin,
+  const configured = Object.values(backends).some(({ urls }) =>
+    urls.some((one) => new URL(one).origin === origin),
   )
   const name = hostname.replace(/^\[(.*)\]$/, '$1')
   if (configured || hosts.includes(name)) return

@@ -2,47 +2,56 @@
 import type { Dispatcher } from 'undici'
 import type { HttpReply } from '../../rollout/request.ts'
 import type { Patience } from './patience.ts'
+import type { Stopwatch } from './stopwatch.ts'
 
-/** Rejects with undici's error, or with an error of its own as soon as patience ends. */
+/** Rejects with undici's error, with the stopwatch's, or with an error of its own as soon as patience ends. */
 export function post(
   pool: Dispatcher,
   path: string,
   headers: Record<string, string>,
   body: Uint8Array,
   patience: Patience,
+  stopwatch: Stopwatch | null = null,
 ): Promise<HttpReply> {
   return new Promise((resolve, reject) => {
     let controller: Dispatcher.DispatchController | null = null
     let status = 0
     let replyHeaders: Record<string, string> = {}
     const chunks: Uint8Array[] = []
-    const giveUp = () => {
-      const reason = new Error('the request is no longer waited for')
+    const settle = () => {
+      patience.onEnd(null)
+      stopwatch?.stop()
+    }
+    const giveUp = (reason: Error) => {
+      settle()
       controller?.abort(reason)
       reject(reason)
     }
-    if (patience.ended()) return giveUp()
-    patience.onEnd(giveUp)
+    const unwanted = () => giveUp(new Error('the request is no longer waited for'))
+    if (patience.ended()) return unwanted()
+    patience.onEnd(unwanted)
+    stopwatch?.start(giveUp)
     pool.dispatch(
       { path, method: 'POST', headers, body },
       {
         onRequestStart(started) {
           controller = started
-          if (patience.ended()) giveUp()
+          if (patience.ended()) unwanted()
         },
         onResponseStart(_, statusCode, received) {
           status = statusCode
           replyHeaders = flatHeaders(received)
         },
         onResponseData(_, chunk) {
+          stopwatch?.piece()
           chunks.push(chunk)
         },
         onResponseEnd() {
-          patience.onEnd(null)
+          settle()
           resolve({ status, headers: replyHeaders, body: joined(chunks) })
         },
         onResponseError(_, error) {
-          patience.onEnd(null)
+          settle()
           reject(error)
         },
       },

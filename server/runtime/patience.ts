@@ -4,8 +4,11 @@ export interface Patience {
   ended(): boolean
   /** Calls back once, when patience ends. One callback at a time: the newest replaces the one before. */
   onEnd(callback: (() => void) | null): void
-  /** Resolves after so many milliseconds, or when patience ends. */
-  wait(ms: number): Promise<void>
+  /**
+   * Resolves after so many milliseconds (null: only by what follows), when patience ends, or when somebody calls what it
+   * puts into `wakers` meanwhile.
+   */
+  wait(ms: number | null, wakers?: Set<() => void>): Promise<void>
   close(): void
 }
 
@@ -26,14 +29,18 @@ export function openPatience(deadline: number, signal: AbortSignal | null): Pati
     onEnd(next) {
       callback = next
     },
-    async wait(ms) {
+    async wait(ms, wakers) {
       if (ended) return
       await new Promise<void>((resolve) => {
-        const pause = setTimeout(resolve, ms)
-        callback = () => {
-          clearTimeout(pause)
+        const wake = () => {
+          if (pause) clearTimeout(pause)
+          wakers?.delete(wake)
+          callback = null
           resolve()
         }
+        const pause = ms === null ? null : setTimeout(wake, ms)
+        wakers?.add(wake)
+        callback = wake
       })
     },
     close() {

@@ -38,6 +38,8 @@ const CALL = '<tool_call>\n{"name": "measure", "arguments": {}}\n</tool_call>'
 const says = (finish: string, text: string, tokens = 9): PolicyClient => ({
   ask: async () => reply(finish, text, tokens),
   inFlight: () => 0,
+  blame: () => {},
+  resumed: async () => {},
   close: async () => {},
 })
 

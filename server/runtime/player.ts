@@ -5,9 +5,11 @@ import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import type { Seat } from './endpoints.ts'
 import type { TurnJobResult } from './jobs.ts'
 import { openPatience, type Patience } from './patience.ts'
-import type { PolicyAnswer, PolicyClient } from './policy-client.ts'
+import type { PolicyClient } from './policy-client.ts'
+import type { PolicyAnswer } from './policy-try.ts'
 import { GivenUp, type Pool } from './pool.ts'
 import type { KeptState } from './state-cache.ts'
 
@@ -69,20 +71,28 @@ async function playTurns(
   waited: { seconds: number },
 ): Promise<Ending> {
   let state: KeptState | null = null
+  const seat: Seat = { endpoint: null }
   let limit = openLimit('the reset', deadlines, signal)
   try {
     let result: TurnJobResult = await world.pool.run('begin', plan, limit.patience)
     for (;;) {
       world.onEvents(result.events)
-      if (result.kind === 'end') return ending(result.sealed)
+      if (result.kind === 'end') {
+        if (isUnusable(result.sealed)) world.client.blame(seat)
+        return ending(result.sealed)
+      }
       state = result.state
       const { request } = result
       if (request.aborts === 0) {
         limit.patience.close()
+        // A pause costs no turn its time.
+        limit = openLimit('a pause', { ...deadlines, turnMs: Infinity }, signal)
+        await world.client.resumed(request.backend, limit.patience)
+        limit.patience.close()
         limit = openLimit(`turn ${request.turn}`, deadlines, signal)
       }
       const asked = performance.now()
-      const answer = await ask(request, limit, world, signal)
+      const answer = await ask(request, limit, world, signal, seat)
       waited.seconds += (performance.now() - asked) / 1000
       if (answer.kind === 'failure')
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
@@ -124,10 +134,12 @@ async function ask(
   { name, what, at, patience }: Limit,
   { client }: PlayerWorld,
   signal: AbortSignal,
+  seat: Seat,
 ): Promise<PolicyAnswer> {
   if (request.aborts > 0) await patience.wait(abortPause(request.aborts))
-  const answer = await client.ask(request, at, signal)
-  if (answer.kind !== 'failure' || answer.outcome !== 'timeout') return answer
+  const answer = await client.ask(request, at, signal, seat)
+  if (answer.kind !== 'failure' || answer.outcome !== 'timeout' || answer.reason !== '')
+    return answer
   const reason = `${name} ran out while backend ${request.backend} was asked for ${what}`
   return { ...answer, reason }
 }
@@ -148,6 +160,11 @@ function failureOf(
 
 function abortPause(aborts: number): number {
   return Math.min(ABORT_PAUSE_MS * 2 ** (aborts - 1), LONGEST_ABORT_PAUSE_MS)
+}
+
+/** A reply that came and was refused. A grader's breach of contract looks alike, and costs its endpoint no more than a rank. */
+function isUnusable({ header: { outcome } }: SealedEpisode): boolean {
+  return outcome === 'contract_violation' || outcome === 'infra_backend'
 }
 
 /** Seals what there is of a failed attempt; where even that fails, the outcome alone is reported. */

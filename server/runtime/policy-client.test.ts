@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { vllm } from '../../rollout/policy/vllm.ts'
-import { createPolicyClient, type PolicyAnswer } from './policy-client.ts'
+import { backendAt, clientOf, requestTo } from '../testkit/policy-client.testkit.ts'
+import type { PolicyAnswer } from './policy-try.ts'
 import { createRedaction } from './redaction.ts'
 
 const KEY = 'sk-very/secret"key-123'
@@ -22,22 +23,12 @@ async function ask(
   server = createServer(answer)
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const backend = { url, dialect: 'vllm' as const, model: 'm' }
-  const client = createPolicyClient(
-    { main: { ...backend, api_key: key }, other: { ...backend, api_key: other } } as never,
-    { onTry() {}, onRetry() {} },
-  )
-  const request = {
-    kind: 'policy' as const,
-    backend: 'main',
-    turn: 0,
-    aborts: 0,
-    path: '/v1/chat/completions',
-    headers: { 'content-type': 'application/json' },
-    body: new TextEncoder().encode('{}'),
-  }
+  const client = clientOf({
+    main: backendAt([url], { api_key: key }),
+    other: backendAt([url], { api_key: other }),
+  })
   const signal = new AbortController().signal
-  const answered = await client.ask(request, performance.now() + 5000, signal)
+  const answered = await client.ask(requestTo('main'), performance.now() + 5000, signal)
   await client.close()
   return answered
 }

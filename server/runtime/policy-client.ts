@@ -1,201 +1,231 @@
 // Asks a policy backend: one total deadline, bounded retries, and every failure as one of the reasons of a closed list.
-import { Pool as HttpPool } from 'undici'
-import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
-import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
+import type { PolicyRequest } from '../../rollout/request.ts'
 import type { Backend } from '../config.ts'
-import { post } from './http-post.ts'
+import { admits, type BreakerEvent, breakerReducer } from './breaker.ts'
+import { withCacheSalt } from './cache-salt.ts'
+import { chooseEndpoint, type Endpoint, opensAt, type Seat } from './endpoints.ts'
 import { openPatience, type Patience } from './patience.ts'
+import type { PolicyBoard } from './policy-board.ts'
+import { createTargets, type Target } from './policy-targets.ts'
+import { type CodeClass, failure, type PolicyAnswer, type Tried, tryPost } from './policy-try.ts'
 import { createRedaction } from './redaction.ts'
-
-/** A request that brought no reply worth reading, after its tries. */
-interface PolicyFailure {
-  kind: 'failure'
-  /** `timeout`: the deadline given with the request; `aborted`: whoever gave it withdrew it. */
-  outcome: 'infra_backend' | 'timeout' | 'aborted'
-  reason: string
-}
-
-export type PolicyAnswer = ({ kind: 'reply' } & HttpReply) | PolicyFailure
-
-/** What one try came to, for the metrics. */
-type CodeClass = '2xx' | '3xx' | '4xx' | '429' | '5xx' | 'timeout' | 'reset' | 'invalid'
+import { allowance, spend } from './retry-budget.ts'
 
 export interface PolicyClient {
-  /** Resolves by `deadline` (milliseconds of `performance.now()`), whatever the backend does. Never rejects. */
-  ask(request: PolicyRequest, deadline: number, signal: AbortSignal): Promise<PolicyAnswer>
+  /**
+   * Resolves by `deadline` (milliseconds of `performance.now()`), whatever the backend does. Never rejects. The requests
+   * of one attempt share a seat.
+   */
+  ask(
+    request: PolicyRequest,
+    deadline: number,
+    signal: AbortSignal,
+    seat?: Seat,
+  ): Promise<PolicyAnswer>
+  /** The last reply of this seat could not be used: its endpoint is asked only where there is no other, for a while. */
+  blame(seat: Seat): void
+  /** Resolves when the backend is not paused, or patience has ended. */
+  resumed: PolicyBoard['resumed']
   inFlight(backend: string): number
   close(): Promise<void>
 }
 
+/** What the metrics hear. */
 export interface PolicyClientHooks {
-  onTry(backend: string, code: CodeClass, seconds: number): void
-  onRetry(backend: string, reason: string): void
+  backendTry(backend: string, code: CodeClass, seconds: number): void
+  backendRetry(backend: string, reason: 'connect' | '429' | '5xx'): void
+  /** The best of its endpoints. */
+  breaker(backend: string, state: 'closed' | 'half_open' | 'open'): void
+  /** The part of the budget that is left, 1 for all. */
+  retryBudget(backend: string, ratio: number): void
+  /** Of a streamed reply: seconds from the request to the first piece, and on average between two pieces. */
+  firstToken(backend: string, seconds: number): void
+  tokenGap(backend: string, seconds: number): void
 }
 
 /** Tries after the first, for one request (OPS R8). */
 const RETRIES = 2
 const FIRST_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 10_000
-/** A Retry-After beyond this is not waited for. */
-const MAX_RETRY_AFTER_MS = 30_000
-/** Sockets to one backend: enough for every episode in flight to have its own. */
-const CONNECTIONS = 1024
-
-/** Engines of batches whose connections are kept: a run has one, a restarted one another. */
-const MAX_FOREIGN_ENGINES = 16
 
 /** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
 export function createPolicyClient(
   backends: Record<string, Backend>,
+  board: Pick<PolicyBoard, 'of' | 'resumed'>,
   hooks: PolicyClientHooks,
   random: () => number = Math.random,
 ): PolicyClient {
-  const targets = new Map(Object.entries(backends).map(([name, one]) => [name, targetOf(one)]))
+  const targets = createTargets(backends)
+  const inFlight = new Map<string, number>()
   // What the backend sent is told in reasons, and trainers read them.
   const redaction = createRedaction(Object.values(backends).flatMap(({ api_key }) => api_key ?? []))
-  const open = new Map<string, number>()
-  /** Engines that batches brought, the one asked last at the end. */
-  const foreign = new Map<string, Target>()
 
-  /** The backend's own address, or the engine of the batch, which never sees the backend's key elsewhere. */
-  function targetFor({ backend, url }: PolicyRequest): Target | undefined {
-    const own = targets.get(backend)
-    if (url === undefined || own === undefined) return own
-    const { api_key, ...known } = backends[backend] as Backend
-    const trusted = new URL(url).origin === new URL(known.url).origin
-    const engine = { ...known, url, ...(trusted && api_key !== undefined && { api_key }) }
-    const key = `${backend} ${url}`
-    const target = foreign.get(key) ?? targetOf(engine)
-    foreign.delete(key)
-    foreign.set(key, target)
-    for (const [oldest, { pool }] of foreign) {
-      if (foreign.size <= MAX_FOREIGN_ENGINES) break
-      foreign.delete(oldest)
-      // Requests under way are finished first.
-      void pool.close()
+  /** One try, told to the metrics and to the endpoint's breaker. */
+  async function tryOnce(
+    target: Target,
+    endpoint: Endpoint,
+    request: PolicyRequest,
+    patience: Patience,
+    signal: AbortSignal,
+  ): Promise<Tried> {
+    const started = performance.now()
+    const probe = admits(endpoint.breaker, started) === 'probe'
+    if (probe) feed(target, endpoint, { type: 'probe', at: started })
+    endpoint.inFlight++
+    const sent = {
+      path: endpoint.base + request.path,
+      headers: { ...request.headers, ...target.headers },
+      body: bodyOf(target, request),
     }
-    return target
+    const tried = await tryPost(endpoint.pool, sent, patience, target.paceLimits, redaction)
+    endpoint.inFlight--
+    const at = performance.now()
+    hooks.backendTry(target.name, tried.code, (at - started) / 1000)
+    const [firstMs, gapMs] = [tried.pace?.firstTokenMs(), tried.pace?.gapMs()]
+    if (firstMs) hooks.firstToken(target.name, firstMs / 1000)
+    if (gapMs) hooks.tokenGap(target.name, gapMs / 1000)
+    const event = breakerEvent(tried, at, probe, signal.aborted)
+    if (event.type === 'failed' || event.type === 'limited') target.lastFailure = failureText(tried)
+    feed(target, endpoint, event)
+    return tried
   }
 
-  async function tryOnce(request: PolicyRequest, patience: Patience): Promise<Tried> {
-    const target = targetFor(request)
-    if (!target) return failed('infra_backend', `no backend ${request.backend}`, false)
-    const started = performance.now()
-    const { base, authorization, pool } = target
-    const told = (code: CodeClass) =>
-      hooks.onTry(request.backend, code, (performance.now() - started) / 1000)
-    try {
-      const headers = authorization ? { ...request.headers, authorization } : request.headers
-      const sent = await post(pool, base + request.path, headers, request.body, patience)
-      const reply = redaction.reply(sent)
-      told(codeClass(reply.status))
-      const again = retryAfter(reply.status, reply.headers)
-      return { answer: { kind: 'reply', ...reply }, again }
-    } catch (error) {
-      const { code, again } = classify(error as Error & { code?: string })
-      told(patience.ended() ? 'timeout' : code)
-      if (patience.ended()) return failed('timeout', 'the deadline passed', false)
-      const reason = redaction.text(sentence(error as Error & { code?: string }))
-      return failed('infra_backend', reason, again)
+  /** `cache_salt` is vLLM's; SGLang drops its cache with the update. */
+  function bodyOf({ name, backend }: Target, { path, body }: PolicyRequest): Uint8Array {
+    const { version, epoch } = board.of(name)
+    const takesSalt = backend.dialect !== 'sglang' && backend.cache_salt && path !== '/tokenize'
+    return takesSalt && version !== null ? withCacheSalt(body, `${epoch}/${version}`) : body
+  }
+
+  function feed(target: Target, endpoint: Endpoint, event: BreakerEvent): void {
+    const { phase } = endpoint.breaker
+    endpoint.breaker = breakerReducer(endpoint.breaker, event)
+    if (phase === endpoint.breaker.phase) return
+    hooks.breaker(target.name, bestOf(target.endpoints))
+    for (const wake of target.waiting) wake()
+  }
+
+  function pay(target: Target, what: 'requests' | 'retries'): void {
+    const at = performance.now()
+    target.budget = spend(target.budget, what, at)
+    const { allowed, left } = allowance(target.budget, at)
+    hooks.retryBudget(target.name, left / allowed)
+  }
+
+  /** Waits while the backend is paused and while no endpoint may be asked; null where that is too long. */
+  async function admitted(
+    target: Target,
+    wish: { own: Endpoint | null; avoid: Endpoint | null },
+    deadline: number,
+    patience: Patience,
+  ): Promise<Endpoint | null> {
+    await board.resumed(target.name, patience)
+    while (!patience.ended()) {
+      const now = performance.now()
+      const endpoint = chooseEndpoint(target.endpoints, wish, now)
+      if (endpoint) return endpoint
+      const at = opensAt(target.endpoints)
+      if (at !== null && at >= deadline) return null
+      await patience.wait(at === null ? null : Math.max(1, Math.ceil(at - now)), target.waiting)
+    }
+    return null
+  }
+
+  async function askTarget(
+    target: Target,
+    request: PolicyRequest,
+    deadline: number,
+    patience: Patience,
+    signal: AbortSignal,
+    seat: Seat,
+  ): Promise<PolicyAnswer> {
+    const wish = { own: seat.endpoint, avoid: null as Endpoint | null }
+    let last: PolicyAnswer | null = null
+    for (let tries = 0; ; tries++) {
+      const endpoint = await admitted(target, wish, deadline, patience)
+      if (!endpoint) return last ?? notAdmitted(target, board.of(target.name).paused)
+      pay(target, tries === 0 ? 'requests' : 'retries')
+      seat.endpoint = endpoint
+      const tried = await tryOnce(target, endpoint, request, patience, signal)
+      if (patience.ended() || tried.again === null) return told(tried.answer, tries)
+      // A Retry-After is of this endpoint, and another need not wait for it.
+      const asked = target.endpoints.length > 1 ? 0 : tried.again
+      const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** tries, MAX_BACKOFF_MS) * (0.5 + random())
+      const wait = Math.max(asked, backoff)
+      last = told(tried.answer, tries)
+      const { left } = allowance(target.budget, performance.now())
+      if (tries === RETRIES || left < 1 || performance.now() + wait >= deadline) return last
+      hooks.backendRetry(target.name, retryReason(tried.answer))
+      wish.avoid = endpoint
+      await patience.wait(wait)
     }
   }
 
   return {
-    async ask(request, deadline, signal) {
+    async ask(request, deadline, signal, seat = { endpoint: null }) {
+      const target = targets.of(request)
+      if (!target) return failure('infra_backend', `no backend ${request.backend}`)
       const patience = openPatience(deadline, signal)
-      open.set(request.backend, (open.get(request.backend) ?? 0) + 1)
+      const { backend } = request
+      inFlight.set(backend, (inFlight.get(backend) ?? 0) + 1)
       try {
-        for (let tries = 0; ; tries++) {
-          const { answer, again } = await tryOnce(request, patience)
-          if (signal.aborted) return { kind: 'failure', outcome: 'aborted', reason: 'withdrawn' }
-          if (patience.ended() && answer.kind === 'failure') return answer
-          if (again === null || tries === RETRIES) return exhausted(answer, tries)
-          const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** tries, MAX_BACKOFF_MS) * (0.5 + random())
-          const wait = Math.max(again, backoff)
-          if (performance.now() + wait >= deadline) return exhausted(answer, tries)
-          hooks.onRetry(request.backend, retryReason(answer))
-          await patience.wait(wait)
-        }
+        const answer = await askTarget(target, request, deadline, patience, signal, seat)
+        return signal.aborted ? failure('aborted', 'withdrawn') : answer
       } finally {
         patience.close()
-        open.set(request.backend, (open.get(request.backend) ?? 1) - 1)
+        inFlight.set(backend, (inFlight.get(backend) ?? 1) - 1)
       }
     },
-    inFlight: (backend) => open.get(backend) ?? 0,
-    async close() {
-      const all = [...targets.values(), ...foreign.values()]
-      await Promise.all(all.map(({ pool }) => pool.destroy()))
+    blame({ endpoint }) {
+      if (endpoint) endpoint.blamedAt = performance.now()
     },
+    resumed: board.resumed,
+    inFlight: (backend) => inFlight.get(backend) ?? 0,
+    close: targets.close,
   }
 }
 
-type Target = ReturnType<typeof targetOf>
-
-/** A backend's address in parts, made once: paths of requests are added to `base`. */
-function targetOf({ url, api_key }: Backend) {
-  const { origin, pathname } = new URL(url)
-  const pool = new HttpPool(origin, {
-    connections: CONNECTIONS,
-    // The turn's own deadline is the only one: undici's 300 s would cut long answers.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    maxResponseSize: MAX_REPLY_BYTES,
-  })
-  const base = pathname.replace(/\/(v1\/?)?$/, '')
-  return { pool, base, authorization: api_key === undefined ? null : `Bearer ${api_key}` }
+function bestOf(endpoints: readonly Endpoint[]): 'closed' | 'half_open' | 'open' {
+  const phases = endpoints.map(({ breaker }) => breaker.phase)
+  if (phases.includes('closed')) return 'closed'
+  return phases.includes('probing') ? 'half_open' : 'open'
 }
 
-/** `again`: milliseconds that the backend asks to wait before another try; null where none would help. */
-interface Tried {
-  answer: PolicyAnswer
-  again: number | null
+/** What a try says of its endpoint: a refusal of the one request is no failure of it (OPS R9). */
+function breakerEvent(
+  { code, again }: Tried,
+  at: number,
+  probe: boolean,
+  withdrawn: boolean,
+): BreakerEvent {
+  if (withdrawn) return { type: 'withdrawn', at, probe }
+  if (code === '429' && again) return { type: 'limited', at, probe, ms: again }
+  if (code === '2xx') return { type: 'ok', at, probe }
+  const refused = code === '3xx' || code === '4xx' || code === '429'
+  return { type: refused ? 'answered' : 'failed', at, probe }
 }
 
-function failed(outcome: PolicyFailure['outcome'], reason: string, again: boolean): Tried {
-  return { answer: { kind: 'failure', outcome, reason }, again: again ? 0 : null }
+function failureText({ answer }: Tried): string {
+  if (answer.kind === 'reply') return `status ${answer.status}`
+  return answer.reason || 'no answer before the deadline'
 }
 
-/** The last answer, with the number of tries in its reason. */
-function exhausted(answer: PolicyAnswer, tries: number): PolicyAnswer {
-  if (answer.kind === 'reply' || tries === 0) return answer
+/** The wait for an endpoint was the backend's fault, unless somebody has paused it. */
+function notAdmitted({ lastFailure }: Target, paused: boolean): PolicyAnswer {
+  if (paused) return failure('timeout', '')
+  return failure(
+    'infra_backend',
+    `the backend is left alone for a while after failures, the last: ${lastFailure}`,
+  )
+}
+
+/** The answer, with the number of tries in the reason of a failure. */
+function told(answer: PolicyAnswer, tries: number): PolicyAnswer {
+  if (answer.kind === 'reply' || tries === 0 || answer.reason === '') return answer
   return { ...answer, reason: `${answer.reason} (after ${tries + 1} tries)` }
 }
 
-/** A sampled answer is never asked for again; a refusal before any token may be. */
-function retryAfter(status: number, headers: Record<string, string>): number | null {
-  if (status !== 429 && status < 500) return null
-  const seconds = Number(headers['retry-after'] ?? 0)
-  const wait = Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : 0
-  return wait > MAX_RETRY_AFTER_MS ? null : wait
-}
-
-function classify(error: Error & { code?: string }): { code: CodeClass; again: boolean } {
-  switch (error.code) {
-    case 'UND_ERR_HEADERS_OVERFLOW':
-    case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
-      return { code: 'invalid', again: false }
-    case 'ECONNREFUSED':
-    case 'ECONNRESET':
-    case 'EPIPE':
-    case 'UND_ERR_SOCKET':
-    case 'UND_ERR_CONNECT_TIMEOUT':
-      return { code: 'reset', again: true }
-    default:
-      return { code: 'invalid', again: error.name !== 'HTTPParserError' }
-  }
-}
-
-function sentence(error: Error & { code?: string }): string {
-  return error.code ? `${error.code}: ${error.message}` : error.message
-}
-
-function retryReason(answer: PolicyAnswer): string {
+function retryReason(answer: PolicyAnswer): 'connect' | '429' | '5xx' {
   if (answer.kind === 'failure') return 'connect'
   return answer.status === 429 ? '429' : '5xx'
-}
-
-function codeClass(status: number): CodeClass {
-  if (status === 429) return '429'
-  if (status < 300) return '2xx'
-  return status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'
 }

@@ -12,6 +12,7 @@ import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import type { PolicyBoard } from './policy-board.ts'
 import type { Gate } from './scheduler.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
@@ -21,6 +22,7 @@ const KEPT_DONE_BATCHES = 32
 export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery'> {
   config: Config
   tasks: TaskCatalogue
+  board: PolicyBoard
 }
 
 export interface Rollouts extends Service {
@@ -31,13 +33,12 @@ export interface Rollouts extends Service {
 }
 
 export function createRollouts(world: RolloutsWorld): Rollouts {
-  const { config, ledger, pool, tasks, metrics, scheduler } = world
+  const { config, ledger, pool, tasks, metrics, scheduler, board } = world
   const runs = new Map<string, BatchRun>()
   /** Digest of each request that was ever submitted, by its batch's id: an id is never taken twice. */
   const submitted = new Map<string, string>()
   /** Batches that are being planned: the same id twice at once is one batch. */
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
-  const policy = new Map<string, { version: number | null; paused: boolean }>()
   /** Ends the wait of every lease that waits. */
   const waiting = new Set<() => void>()
   let draining = false
@@ -75,7 +76,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
    * yet holds nothing up, or a batch whose advantages need its last group would wait for itself.
    */
   function gateOf({ id, policy: asked }: BatchPlan, open: number): Gate {
-    if (policy.get(asked.backend)?.paused) return 'paused'
+    if (board.of(asked.backend).paused) return 'paused'
     const { ready, leased } = ledger.deliveries(id)
     const { max_groups_ready, max_bytes } = config.limits
     const waiting = playedButUnread()
@@ -139,7 +140,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
   /** Versions between the announced one and the group's oldest; null where one of them is unknown. */
   function staleness({ plan }: BatchRun, { head }: GroupRecord): number | null {
-    const newest = policy.get(plan.policy.backend)?.version ?? null
+    const newest = board.of(plan.policy.backend).version
     const oldest = head.policy.version_min
     return newest === null || oldest === null ? null : newest - oldest
   }
@@ -256,18 +257,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return trajectoryOf(sealed)
     },
 
-    announcePolicy({ backend, version, pause }) {
+    announcePolicy({ backend, ...announcement }) {
       if (!Object.hasOwn(config.backends, backend))
         throw new PaddockError('invalid_request', `no backend ${backend}`, { path: 'backend' })
-      const before = policy.get(backend) ?? { version: null, paused: false }
-      if (version !== undefined && before.version !== null && version < before.version)
-        throw new PaddockError(
-          'conflict',
-          `backend ${backend} is at version ${before.version}; a version never goes back`,
-          { path: 'version' },
-        )
-      const now = { version: version ?? before.version, paused: pause ?? before.paused }
-      policy.set(backend, now)
+      const now = board.announce(backend, announcement)
       if (now.version !== null) metrics.policyVersion(now.version)
       holdWhenFull()
       return { backend, ...now }

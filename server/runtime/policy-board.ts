@@ -1,0 +1,64 @@
+// What trainers announced of each backend: the version it serves, its epoch, and whether it is paused.
+import { PaddockError } from '../../protocol/errors.ts'
+import type { Patience } from './patience.ts'
+
+interface Announced {
+  version: number | null
+  /** Grows where a version steps back on purpose, as a training that starts again does. */
+  epoch: number
+  paused: boolean
+}
+
+interface Announcement {
+  version?: number
+  /** The version may be any: groups that were begun before are never leased to the new training. */
+  new_epoch?: boolean
+  pause?: boolean
+}
+
+export interface PolicyBoard {
+  of(backend: string): Announced
+  /** Throws PaddockError `conflict` for a version that steps back. Running turns are left to finish. */
+  announce(backend: string, announcement: Announcement): Announced
+  /** Resolves when the backend is not paused, or patience has ended. */
+  resumed(backend: string, patience: Patience): Promise<void>
+}
+
+const UNKNOWN: Announced = { version: null, epoch: 0, paused: false }
+
+export function createPolicyBoard(): PolicyBoard {
+  const known = new Map<string, Announced>()
+  /** Ends every wait for a resume, so that it looks again. */
+  const waiting = new Set<() => void>()
+  const of = (backend: string) => known.get(backend) ?? UNKNOWN
+  return {
+    of,
+    announce(backend, announcement) {
+      const now = announced(backend, of(backend), announcement)
+      known.set(backend, now)
+      if (!now.paused) for (const wake of waiting) wake()
+      return now
+    },
+    async resumed(backend, patience) {
+      while (of(backend).paused && !patience.ended()) await patience.wait(null, waiting)
+    },
+  }
+}
+
+function announced(
+  backend: string,
+  before: Announced,
+  { version, new_epoch = false, pause }: Announcement,
+): Announced {
+  if (version !== undefined && before.version !== null && version < before.version && !new_epoch)
+    throw new PaddockError(
+      'conflict',
+      `backend ${backend} is at version ${before.version}; a version never goes back: announce a higher one, or a training that starts again with new_epoch`,
+      { path: 'version' },
+    )
+  return {
+    version: version ?? before.version,
+    epoch: before.epoch + Number(new_epoch),
+    paused: pause ?? before.paused,
+  }
+}
