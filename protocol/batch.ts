@@ -49,6 +49,11 @@ export const policySchema = z.strictObject({
   /** The version of the weights that the trainer believes to be asked, where the backend does not tell. */
   version: z.int().min(0).optional(),
   chat_template_kwargs: jsonObjectSchema.default({}),
+  /**
+   * What becomes of an observation that spells out a control token: `refuse` withholds it and says so; `plain` shows it
+   * as plain text, which only mode `tokens` can promise.
+   */
+  control_tokens: z.enum(['refuse', 'plain']).default('refuse'),
   /** Groups whose oldest tokens are more versions behind than this are not leased: they settle as `stale`. */
   max_staleness: z.int().min(0).nullable().default(null),
 })

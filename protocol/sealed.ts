@@ -43,6 +43,8 @@ export interface EpisodeHeader {
   parse_errors: Partial<Record<ParseErrorCode, number>>
   parse_flags: Partial<Record<ParseFlag, number>>
   parse_leniencies: Partial<Record<Leniency, number>>
+  /** Observations that spelled out a control token. */
+  control_tokens: number
   /** Token chains cut, by cause. */
   drift: Record<string, number>
   /** Length of the blob's first part, bytes. */

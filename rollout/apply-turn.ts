@@ -4,6 +4,7 @@ import type { Environment } from '../envs/environment.ts'
 import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import type { OnParseError, ParseErrorCode } from '../protocol/parse-codes.ts'
+import { type ControlTokens, named } from './chat/control-tokens.ts'
 import type { TurnRecord } from './episode.ts'
 import type { GuardedObservation } from './guarded-environment.ts'
 import { outsideText } from './outside-text.ts'
@@ -16,6 +17,15 @@ export interface AppliedTurn {
   messages: Message[]
   /** Null while the episode goes on. */
   end: { outcome: EpisodeOutcome; reason: string } | null
+}
+
+/** What holds for every turn of an episode. */
+export interface TurnRules {
+  environment: Environment
+  onParseError: OnParseError
+  controlTokens: ControlTokens
+  /** Whether an observation that spells out a control token is shown, as plain text, instead of withheld. */
+  showsControlTokens: boolean
 }
 
 /** Errors that lie in the text around calls: nothing was refused that the policy meant to run. */
@@ -33,9 +43,9 @@ export function applyTurn(
   env: unknown,
   record: TurnRecord,
   parsed: ParsedTurn,
-  environment: Environment,
-  onParseError: OnParseError,
+  rules: TurnRules,
 ): AppliedTurn {
+  const { environment, onParseError, controlTokens } = rules
   const steps = [
     ...parsed.calls.map((call) => ({ at: call.start, call, refused: null })),
     ...parsed.errors
@@ -55,14 +65,14 @@ export function applyTurn(
   if (parsed.content) played.env = environment.hear(played.env, parsed.content, record.turn)
   for (const [index, { call, refused }] of steps.entries()) {
     const id = `call_${record.turn}_${index}`
-    if (call) runCall(played, { id, ...call }, environment)
+    if (call) runCall(played, { id, ...call }, rules)
     else
-      observe(played, id, 'refused', {
-        content: JSON.stringify({
-          error: { code: refused.code, message: refused.message, retryable: true },
-        }),
-        is_error: true,
-      })
+      observe(
+        played,
+        id,
+        'refused',
+        errorObservation(refused.code, named(refused.message, controlTokens), true),
+      )
   }
   const [first] = parsed.errors.filter(isRefusedCall)
   if (first) played.end = refusedEnd(onParseError, first.code, played.end)
@@ -83,19 +93,38 @@ function refusedEnd(
 function runCall(
   played: AppliedTurn,
   { id, name, arguments: args, arguments_json }: ParsedTurn['calls'][number] & { id: string },
-  environment: Environment,
+  rules: TurnRules,
 ): void {
   const { record } = played
-  const step = environment.step(
+  const step = rules.environment.step(
     played.env,
     { id, name, arguments: args, arguments_json },
     record.turn,
   )
   played.env = step.state
   record.calls = [...record.calls, { id, name, arguments_json }]
-  record.audit = [...record.audit, step.audit]
-  observe(played, id, name, step.observation)
+  const token = spelledToken(step.observation.content, rules)
+  record.audit = [...record.audit, token ? { ...step.audit, control_token: token } : step.audit]
+  const shown = token && !rules.showsControlTokens ? withheld(token, rules) : step.observation
+  // A policy may call a tool by any name; some templates write it.
+  const safeName = spelledToken(name, rules) ? 'refused' : name
+  observe(played, id, safeName, { ...shown, ...(token && { control_token: token }) })
   if (step.end !== undefined) played.end ??= closing(step.end)
+}
+
+function spelledToken(text: string, { controlTokens }: TurnRules): string | null {
+  return controlTokens.any(text)[0] ?? null
+}
+
+/** In the place of an observation that a template or a backend would turn into turns and calls of its own. */
+function withheld(token: string, { controlTokens }: TurnRules) {
+  const name = named(token, controlTokens)
+  const message = `expected plain text, came a result that spells out the control token ${name}: it is withheld`
+  return errorObservation('CONTROL_TOKEN', message, false)
+}
+
+function errorObservation(code: string, message: string, retryable: boolean) {
+  return { content: JSON.stringify({ error: { code, message, retryable } }), is_error: true }
 }
 
 /** `replaced` comes from the guard, which reads what an environment gives. */
@@ -103,13 +132,11 @@ function observe(
   played: AppliedTurn,
   id: string,
   name: string,
-  { content, is_error, replaced }: GuardedObservation,
+  observation: GuardedObservation & { control_token?: string },
 ): void {
   const { record } = played
-  record.observations = [
-    ...record.observations,
-    { call_id: id, name, content, is_error, ...(replaced && { replaced }) },
-  ]
+  const { content } = observation
+  record.observations = [...record.observations, { ...observation, call_id: id, name, content }]
   played.messages.push({ role: 'tool', name, tool_call_id: id, content })
 }
 

@@ -34,6 +34,8 @@ export interface PolicyPlan {
   /** What every request's seed is made of, beside its place: `sampling.seed`, by default the batch's id. */
   seedBase: string
   chatTemplateKwargs: JsonObject
+  /** Observations that spell out a control token: withheld, or (`plain`, only in mode tokens) shown as plain text. */
+  controlTokens: 'refuse' | 'plain'
 }
 
 /** What one attempt is asked to play. */
@@ -69,13 +71,17 @@ export interface TurnRecord {
   flags: ParseFlag[]
   /** Lenient readings that made a difference. */
   leniencies: Leniency[]
-  /** `replaced`: what is no text (bytes that are no UTF-8, unpaired surrogates) became U+FFFD. */
+  /**
+   * `replaced`: what is no text (bytes that are no UTF-8, unpaired surrogates) became U+FFFD; `control_token`: one that
+   * was spelled out.
+   */
   observations: {
     call_id: string
     name: string
     content: string
     is_error: boolean
     replaced?: true
+    control_token?: string
   }[]
   audit: JsonObject[]
   /** Fingerprint of the environment's state after this turn. */

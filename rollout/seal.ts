@@ -64,6 +64,10 @@ export function seal(
     parse_errors: turnsWith(state.turns, (turn) => turn.errors.map(({ code }) => code)),
     parse_flags: turnsWith(state.turns, (turn) => turn.flags),
     parse_leniencies: turnsWith(state.turns, (turn) => turn.leniencies),
+    control_tokens: sum(
+      state.turns,
+      (turn) => turn.observations.filter((seen) => seen.control_token !== undefined).length,
+    ),
     drift: state.drift,
     row_bytes: rowBytes,
   }

@@ -40,6 +40,7 @@ export function plan(
       sampling: { temperature: 1, top_p: 1, max_tokens: 64 },
       seedBase: 'b',
       chatTemplateKwargs: {},
+      controlTokens: 'refuse',
     },
     contract: arithmetic.contract,
     limits: { maxTurns: 6, maxTokens: 1000 },

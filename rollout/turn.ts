@@ -5,7 +5,8 @@ import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import type { SealedEpisode } from '../protocol/sealed.ts'
 import { applyTurn } from './apply-turn.ts'
-import { emptyTape, extendTape } from './chat/tape.ts'
+import { type ControlTokens, QWEN_CONTROL_TOKENS } from './chat/control-tokens.ts'
+import { emptyTape } from './chat/tape.ts'
 import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
 import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
@@ -15,7 +16,9 @@ import { missingTools } from './policy/missing-tools.ts'
 import type { HttpReply, PolicyRequest } from './request.ts'
 import { requestSeed } from './request-seed.ts'
 import { seal } from './seal.ts'
+import { spokenControlToken } from './spoken-tokens.ts'
 import { stateHash } from './state-hash.ts'
+import { bridged, joinPartial, onTape, sentIds } from './taped-turn.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
@@ -110,11 +113,20 @@ function environmentOf(plan: EpisodePlan, engine: Engine): Environment {
   return guardedEnvironment(plan.task.environment, engine.environment(plan.task.environment))
 }
 
+function controlTokensOf({ policy }: EpisodePlan, engine: Engine): ControlTokens {
+  return engine.chatModel(policy.backend)?.controlTokens ?? QWEN_CONTROL_TOKENS
+}
+
 /** Asks the policy about the conversation as it stands. */
 function ask(state: EpisodeState, engine: Engine, events: TurnEvent[]): TurnResult {
   const { plan } = state
   const environment = environmentOf(plan, engine)
   const tools = environment.tools(state.env)
+  const spelled = spokenControlToken(state, tools, controlTokensOf(plan, engine))
+  if (spelled) {
+    const closing = conclude(state, 'infra_env', spelled, engine)
+    return { ...closing, events: [...events, ...closing.events] }
+  }
   const promptIds =
     plan.policy.mode === 'tokens'
       ? (state.pending.promptIds ?? firstPrompt(state, tools, engine))
@@ -198,18 +210,6 @@ function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResu
     : request(next, tools, engine, [])
 }
 
-/** The whole turn's completion: what an abort left, then what came now. */
-function joinPartial({ pending }: EpisodeState, read: Completion): Completion {
-  const { partial } = pending
-  if (!partial || !read.ids || !read.logprobs) return read
-  const ids = concat(partial.ids, read.ids)
-  const logprobs = new Float32Array(ids.length)
-  logprobs.set(partial.logprobs)
-  logprobs.set(read.logprobs, partial.logprobs.length)
-  const usage = { promptTokens: pending.promptIds?.length ?? 0, completionTokens: ids.length }
-  return { ...read, ids, logprobs, usage, versions: [...partial.versions, ...read.versions] }
-}
-
 /** Puts the completion on the tape, parses it, and lets the environment answer. */
 function finishTurn(state: EpisodeState, completion: Completion, engine: Engine): TurnResult {
   const { plan } = state
@@ -258,7 +258,12 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     version: completion.version,
   }
   const taped = onTape(state, completion, model)
-  const applied = applyTurn(taped.env, record, parsed, environment, plan.onParseError)
+  const applied = applyTurn(taped.env, record, parsed, {
+    environment,
+    onParseError: plan.onParseError,
+    controlTokens: controlTokensOf(plan, engine),
+    showsControlTokens: plan.policy.controlTokens === 'plain',
+  })
   const messages: Message[] = [
     ...taped.messages,
     { role: 'assistant', content: text },
@@ -281,68 +286,6 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
   return ask(bridged(next, completion, applied.messages, model), engine, events)
 }
 
-/** The state with the sampled ids on its tape and the turn's header behind the others. */
-function onTape(
-  state: EpisodeState,
-  completion: Completion,
-  model: ReturnType<Engine['chatModel']>,
-): EpisodeState {
-  const { anchor } = state.pending
-  const promptIds = state.pending.promptIds ?? completion.promptIds
-  if (!model || !promptIds || !completion.ids || !completion.logprobs)
-    return {
-      ...state,
-      headers: [...state.headers, { sample: null, start: 0, end: 0, anchor, reward: 0 }],
-    }
-  const { tape, turn, cut } = extendTape(
-    state.tape,
-    {
-      promptIds,
-      ids: completion.ids,
-      logprobs: completion.logprobs,
-      versions: completion.versions,
-    },
-    (ids) => model.decode(ids),
-  )
-  const drift = cut ? { ...state.drift, [cut]: (state.drift[cut] ?? 0) + 1 } : state.drift
-  return { ...state, tape, drift, headers: [...state.headers, { ...turn, anchor, reward: 0 }] }
-}
-
-/** In tokens mode: the next prompt is this one, the sampled ids, and the bridge to the new messages. */
-function bridged(
-  state: EpisodeState,
-  completion: Completion,
-  messages: readonly Message[],
-  model: ReturnType<Engine['chatModel']>,
-): EpisodeState {
-  const { promptIds } = state.pending
-  if (!promptIds || !model || !completion.ids) return state
-  const bridge = model.bridge(
-    completion.ids.at(-1) ?? null,
-    messages,
-    state.plan.policy.chatTemplateKwargs,
-  )
-  return {
-    ...state,
-    pending: { ...state.pending, promptIds: concat(promptIds, completion.ids, bridge) },
-  }
-}
-
-/** The prompt that went out: in tokens mode what an abort left stands behind it. */
-function sentIds({ promptIds, partial }: EpisodeState['pending']): Int32Array | null {
-  return promptIds && partial ? concat(promptIds, partial.ids) : promptIds
-}
-
 function withoutStop(ids: Int32Array, stop: readonly number[]): Int32Array {
   return stop.includes(ids.at(-1) ?? -1) ? ids.subarray(0, -1) : ids
-}
-
-function concat(...parts: readonly Int32Array[]): Int32Array {
-  const joined = new Int32Array(parts.reduce((sum, part) => sum + part.length, 0))
-  let at = 0
-  for (const part of parts) {
-    joined.set(part, at)
-    at += part.length
-  }
-  return joined
 }

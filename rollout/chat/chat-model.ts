@@ -1,6 +1,7 @@
 // A model's chat template and tokenizer as pure functions, made of the files of its Hugging Face folder.
 import type { Message, ToolDefinition } from '../../protocol/conversation.ts'
 import type { JsonObject } from '../../protocol/json.ts'
+import type { ControlTokens } from './control-tokens.ts'
 
 /** Parsed files of a model folder; `server/runtime` reads them. */
 export interface ModelFiles {
@@ -33,6 +34,8 @@ export interface ChatModel {
   encodePlain(text: string): Int32Array
   /** Text of ids, control tokens spelled out; ids that the vocabulary does not have are left out. */
   decode(ids: Int32Array | readonly number[]): string
+  /** Finds control tokens of the vocabulary in text. */
+  controlTokens: ControlTokens
   /** Whether the vocabulary, added tokens included, has an id. */
   knowsId(id: number): boolean
   /** Ids that end a turn (`<|im_end|>`, `<|endoftext|>`); the first is the one that the template writes. */

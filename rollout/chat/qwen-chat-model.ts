@@ -51,6 +51,7 @@ export function createChatModel(files: ModelFiles, now: Date | null = null): Cha
     encode: codec.encode,
     encodePlain: codec.encodePlain,
     decode: codec.decode,
+    controlTokens: codec.controlTokens,
     knowsId: codec.knowsId,
     stopTokenIds,
     bridge(lastId, messages, kwargs) {

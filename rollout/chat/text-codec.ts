@@ -1,6 +1,7 @@
 // Text to token ids and back on @huggingface/tokenizers: with control tokens, and without any.
 import { Tokenizer } from '@huggingface/tokenizers'
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
+import { type ControlTokens, controlTokens } from './control-tokens.ts'
 
 /** Prompts whose ids are remembered: a group's episodes begin with one prompt, and 16,000 tokens of it take 0.2 s. */
 const REMEMBERED_PROMPTS = 32
@@ -16,6 +17,8 @@ export interface TextCodec {
   knowsId(id: number): boolean
   /** Id of a control token or other vocabulary entry. */
   idOf(token: string): number | undefined
+  /** Finds the vocabulary's added tokens in text. */
+  controlTokens: ControlTokens
   /** The text cut at its control tokens, each with its id; other pieces have id null. */
   split(text: string): { text: string; id: number | null }[]
 }
@@ -93,6 +96,7 @@ export function createTextCodec(tokenizerJson: JsonObject, config: JsonObject): 
     encodePlain,
     decode,
     knowsId: (id) => vocabulary[id] === 1,
+    controlTokens: controlTokens(added),
     idOf: (token) => tokenizer.token_to_id(token),
     split: (text) =>
       text

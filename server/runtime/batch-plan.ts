@@ -105,6 +105,11 @@ function planPolicy(
       `mode tokens needs the model's files: set backends.${policy.backend}.model_dir`,
       'policy.mode',
     )
+  if (policy.control_tokens === 'plain' && policy.mode !== 'tokens')
+    refuse(
+      'plain needs mode tokens: in mode chat the backend makes control ids of what an observation spells out',
+      'policy.control_tokens',
+    )
   const { seed, ...sampling } = policy.sampling
   if (request.mode === 'train' && sampling.temperature <= 0 && request.group_size > 1)
     refuse(
@@ -123,6 +128,7 @@ function planPolicy(
     sampling,
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,
+    controlTokens: policy.control_tokens,
   }
 }
 

@@ -37,6 +37,7 @@ const plan: EpisodePlan = {
     sampling: { temperature: 1, top_p: 1, max_tokens: 64 },
     seedBase: 'b',
     chatTemplateKwargs: {},
+    controlTokens: 'refuse',
   },
   contract: arithmetic.contract,
   limits: { maxTurns: 6, maxTokens: 1000 },

@@ -91,6 +91,7 @@ export const labPlan = (spec: JsonObject): EpisodePlan => ({
     sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
     seedBase: 'b',
     chatTemplateKwargs: {},
+    controlTokens: 'refuse',
   },
   contract: {
     name: 'lab',
