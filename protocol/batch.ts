@@ -110,13 +110,25 @@ export const batchAcceptedSchema = z
   .meta({ id: 'BatchAccepted' })
 export type BatchAccepted = z.output<typeof batchAcceptedSchema>
 
+/** Why a batch starts no further group until it is resumed (a closed list), and which group's end showed it. */
+export const PAUSE_REASONS = ['contract', 'waste'] as const
+export interface AdmissionPause {
+  reason: (typeof PAUSE_REASONS)[number]
+  group: string
+  message: string
+}
+
 /** `GET /v1/batches/:id`. Counters only grow; `in_flight` is started minus finished at every observation. */
 export interface BatchProgress {
   id: string
   mode: Mode
   state: 'running' | 'finished' | 'cancelled'
-  /** `held`: no new group starts since too many finished ones wait to be leased; `paused`: its backend is. */
+  /**
+   * `held`: no new group starts since too many finished ones wait to be leased; `paused`: its backend is, or the
+   * batch itself, and `pause` says why.
+   */
   admission: 'open' | 'held' | 'paused'
+  pause: AdmissionPause | null
   group_size: number
   episodes: {
     total: number

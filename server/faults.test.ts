@@ -150,16 +150,16 @@ test('a failed attempt is played again, alone, and only its last try counts', as
 })
 
 test('a failed group is never leased in mode train: it settles as dropped, with its cost and reason', async () => {
-  await house.setFaults({ kind: 'usage', match: arithmeticRequest(0), turns: [2] })
+  await house.setFaults({ kind: 'usage', match: arithmeticRequest(2), turns: [2] })
   const { groups, progress } = await house.run(batch({ mode: 'train' }))
-  expect(groups.map(({ task }) => task).sort()).toEqual(['arithmetic/sum-1', 'arithmetic/sum-2'])
+  expect(groups.map(({ task }) => task).sort()).toEqual(['arithmetic/sum-0', 'arithmetic/sum-1'])
   expect(progress.groups).toMatchObject({
     finished: 3,
     settled: { acked: 2, dropped: 1 },
     in_flight: 0,
   })
   const [dropped] = progress.groups.dropped
-  expect(dropped).toMatchObject({ task: 'arithmetic/sum-0', verdict: 'contract_violation' })
+  expect(dropped).toMatchObject({ task: 'arithmetic/sum-2', verdict: 'contract_violation' })
   expect(dropped?.reason).toContain('completion_tokens')
   expect(dropped?.cost.completion_tokens).toBeGreaterThan(0)
 })

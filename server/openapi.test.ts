@@ -29,6 +29,7 @@ describe('/openapi.json', () => {
       'POST /v1/batches/{id}/ack',
       'POST /v1/batches/{id}/lease',
       'POST /v1/batches/{id}/nack',
+      'POST /v1/batches/{id}/resume',
       'POST /v1/heartbeat',
       'POST /v1/parse',
       'POST /v1/policy',

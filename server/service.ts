@@ -52,6 +52,8 @@ export interface Service {
   progress(batch: string): BatchProgress
   batches(): BatchProgress[]
   cancel(batch: string): Promise<BatchProgress>
+  /** Ends the batch's own pause; nothing where there is none. */
+  resume(batch: string): BatchProgress
   /** Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. */
   lease(
     batch: string,

@@ -60,6 +60,11 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('cancel', batch)
       return { id: batch, state: 'cancelled' } as never
     },
+    resume(batch) {
+      known(batch)
+      note('resume', batch)
+      return { id: batch, pause: null } as never
+    },
     async lease(batch, request, encoding, signal) {
       known(batch)
       note('lease', batch, request, encoding)

@@ -1,6 +1,6 @@
 // The answers of the native API as schemas, for the OpenAPI document. The types in protocol/ are what is really sent.
 import { z } from 'zod'
-import type { BatchProgress } from '../../protocol/batch.ts'
+import { type BatchProgress, PAUSE_REASONS } from '../../protocol/batch.ts'
 import { ERROR_CODES, type ErrorCode, type Problem } from '../../protocol/errors.ts'
 import { ACK_RESULTS, type DeliveredGroup } from '../../protocol/group.ts'
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
@@ -29,7 +29,13 @@ export const progressSchema = z
     state: z.enum(['running', 'finished', 'cancelled']),
     admission: z
       .enum(['open', 'held', 'paused'])
-      .describe('held: too many finished groups wait to be leased; paused: the backend is.'),
+      .describe(
+        'held: too many finished groups wait to be leased; paused: the backend is, or see pause.',
+      ),
+    pause: z
+      .object({ reason: z.enum(PAUSE_REASONS), group: z.string(), message: z.string() })
+      .nullable()
+      .describe('Why the batch starts no further group until it is resumed.'),
     group_size: count,
     episodes: z.object({
       total: count,

@@ -74,6 +74,19 @@ const cancel = route({
     context.json(await service.cancel(params.id!)),
 })
 
+const resume = route({
+  method: 'post',
+  path: '/v1/batches/:id/resume',
+  tag,
+  summary: 'Let a paused batch go on',
+  description:
+    'A batch pauses when its first group breaks the contract or cannot be graded, and when too few of its groups are worth their cost; its progress says why. The next group is checked again.',
+  roles: ['submit'],
+  query: noQuery,
+  answers: { 200: json('Its progress after that', progressSchema) },
+  handle: ({ context, params }, { service }) => context.json(service.resume(params.id!)),
+})
+
 const MSGPACK = 'application/msgpack'
 
 const lease = route({
@@ -177,4 +190,4 @@ function lastEventId(header: string | undefined): string | undefined {
   )
 }
 
-export const batchRoutes = [submit, list, progress, cancel, lease, ack, nack, events]
+export const batchRoutes = [submit, list, progress, cancel, resume, lease, ack, nack, events]

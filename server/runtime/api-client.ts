@@ -6,6 +6,7 @@ import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
 export interface ApiClient {
   submit(request: unknown): Promise<BatchAccepted>
   progress(batch: string): Promise<BatchProgress>
+  resume(batch: string): Promise<BatchProgress>
   lease(batch: string, request: unknown): Promise<{ groups: DeliveredGroup[]; done: boolean }>
   ack(
     batch: string,
@@ -36,6 +37,7 @@ export function createApiClient(url: string, token?: string): ApiClient {
   return {
     submit: (request) => call('POST', '/v1/batches', request),
     progress: (batch) => call('GET', `/v1/batches/${batch}`),
+    resume: (batch) => call('POST', `/v1/batches/${batch}/resume`),
     lease: (batch, request) => call('POST', `/v1/batches/${batch}/lease`, request),
     ack: (batch, groups) =>
       call('POST', `/v1/batches/${batch}/ack`, {

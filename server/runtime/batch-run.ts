@@ -1,5 +1,5 @@
 // A batch under way: starts its groups' attempts in order, feeds the reducers, and hands finished groups to the ledger.
-import type { BatchProgress } from '../../protocol/batch.ts'
+import type { AdmissionPause, BatchProgress } from '../../protocol/batch.ts'
 import { type GroupVerdict, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import type { GroupAdvantages } from '../../reward/estimator.ts'
 import type { Judgement } from '../../reward/verdict.ts'
@@ -14,6 +14,7 @@ import {
 } from '../../rollout/group.ts'
 import type { Ledger } from '../../rollout/ports.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Admission } from './admission.ts'
 import type { BatchPlan } from './batch-plan.ts'
 import { episodeProgress, firstReason, groupProgress, total } from './batch-progress.ts'
 import { createEventLog, type WritableEventLog } from './event-log.ts'
@@ -29,6 +30,7 @@ export interface BatchWorld {
   metrics: Metrics
   /** Unix seconds, for display only. */
   now(): number
+  admission: Admission
   maxEvents: number
   onError(error: unknown): void
   /** A group that reaches no trainer. */
@@ -45,6 +47,9 @@ export interface BatchRun {
   isDone(): boolean
   /** No group is under way any more: all that will ever be ready is. */
   isPlayed(): boolean
+  /** Why no further group of it starts until it is resumed. */
+  pause(): AdmissionPause | null
+  resume(): void
   /** Withdraws what has not finished; finished groups stay to be leased. */
   cancel(): void
 }
@@ -59,18 +64,34 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   const startedAt = performance.now()
   const events = createEventLog(world.maxEvents)
   const groups: GroupRun[] = []
+  const byId = new Map<string, GroupRun>()
   let cancelled = false
   let endedAt: number | null = null
   ledger.watch(plan.id, () => {
     world.onDelivery()
     checkDone()
   })
-  for (const [index, place] of plan.tasks.entries())
-    addGroup(newGroupRun(plan, { ...place, index, replacements: 0 }))
+  const admission = world.admission.open(plan, {
+    start(id) {
+      const group = byId.get(id)
+      if (group) for (const member of waitingMembers(group.state)) enqueue(group, member)
+    },
+    onPause(pause) {
+      const told = { type: 'paused', batch: plan.id, ...pause }
+      events.append('paused', JSON.stringify(told), world.now())
+      world.onDelivery()
+    },
+  })
+  addGroups(
+    plan.tasks.map((place, index) => newGroupRun(plan, { ...place, index, replacements: 0 })),
+  )
 
-  function addGroup(group: GroupRun): void {
-    groups.push(group)
-    for (const member of waitingMembers(group.state)) enqueue(group, member)
+  function addGroups(added: readonly GroupRun[]): void {
+    for (const group of added) {
+      groups.push(group)
+      byId.set(group.id, group)
+    }
+    admission.arrive(added)
   }
 
   function enqueue(group: GroupRun, { index }: Member): void {
@@ -154,6 +175,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     if (group.deadline) clearTimeout(group.deadline)
     group.deadline = null
     if (group.startedAt === null) openedAtTheEnd(group)
+    admission.end(group)
     const seen = plan.seesBatch ? groups.filter((one) => !one.settled) : [group]
     if (!seen.every((one) => isFinished(one.state))) return
     await settle(seen).catch((error) => failGroups(seen, error))
@@ -204,6 +226,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       if (group.startedAt === null) openedAtTheEnd(group)
       const stats = { n: group_size, scored: 0, mean: null, std: null, distinct: 0 }
       group.fault = reason
+      admission.end(group)
       await keep(group, { verdict: 'infra', level: null, stats }, null).catch(world.onError)
     }
     checkDone()
@@ -254,7 +277,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   /** A fresh group of the same task in the place of a flat one. */
   function replace({ known, seed, metadata, replacements }: GroupRun): void {
     const place = { known, seed, metadata, index: groups.length, replacements: replacements + 1 }
-    addGroup(newGroupRun(plan, place))
+    addGroups([newGroupRun(plan, place)])
   }
 
   function placeOf(group: GroupRun, index: number) {
@@ -320,6 +343,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   function checkDone(): void {
     if (isPlayed() && endedAt === null) {
       endedAt = performance.now()
+      admission.leave()
       // Its share of the bounds is free for the others now.
       scheduler.gate(plan.id, 'open')
       world.onDelivery()
@@ -335,9 +359,15 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     events,
     isPlayed,
     isDone,
+    pause: admission.pause,
+    resume() {
+      admission.resume()
+      world.onDelivery()
+    },
     cancel() {
       if (isPlayed()) return
       cancelled = true
+      admission.leave()
       scheduler.remove(plan.id)
       for (const group of groups) close(group, 'cancel')
     },
@@ -352,7 +382,8 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
         id: plan.id,
         mode,
         state,
-        admission: isPlayed() ? 'open' : scheduler.gateOf(plan.id),
+        admission: isPlayed() ? 'open' : admission.pause() ? 'paused' : scheduler.gateOf(plan.id),
+        pause: admission.pause(),
         group_size,
         episodes: episodeProgress(groups),
         groups: { ...groupProgress(groups), ready, leased, settled },

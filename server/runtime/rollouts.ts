@@ -10,6 +10,7 @@ import { trajectoryOf } from '../../protocol/sealed.ts'
 import type { GroupRecord, LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
+import { createAdmission } from './admission.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
 import type { PolicyBoard } from './policy-board.ts'
@@ -19,7 +20,7 @@ import type { TaskCatalogue } from './tasks.ts'
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
 const KEPT_DONE_BATCHES = 32
 
-export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery'> {
+export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery' | 'admission'> {
   config: Config
   tasks: TaskCatalogue
   board: PolicyBoard
@@ -41,6 +42,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
   /** Ends the wait of every lease that waits. */
   const waiting = new Set<() => void>()
+  const admission = createAdmission()
   let draining = false
 
   const runOf = (id: string): BatchRun => {
@@ -60,7 +62,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     forgetOldBatches()
     const maxEvents = config.limits.max_events
     scheduler.gate(id, gateOf(plan, runs.size + 1))
-    runs.set(id, startBatch(plan, { ...world, maxEvents, onDelivery: holdWhenFull }))
+    runs.set(id, startBatch(plan, { ...world, admission, maxEvents, onDelivery: holdWhenFull }))
     holdWhenFull()
     return accepted(request, id)
   }
@@ -77,6 +79,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
    */
   function gateOf({ id, policy: asked }: BatchPlan, open: number): Gate {
     if (board.of(asked.backend).paused) return 'paused'
+    // What has started goes on: its groups may be good ones.
+    if (runs.get(id)?.pause()) return 'held'
     const { ready, leased } = ledger.deliveries(id)
     const { max_groups_ready, max_bytes } = config.limits
     const waiting = playedButUnread()
@@ -201,6 +205,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     async cancel(id) {
       const run = runOf(id)
       run.cancel()
+      return run.progress()
+    },
+
+    resume(id) {
+      const run = runOf(id)
+      run.resume()
       return run.progress()
     },
 

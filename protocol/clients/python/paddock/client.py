@@ -142,6 +142,14 @@ class Client:
         """Stops what has not finished; finished groups stay to be leased. Returns the progress."""
         return cast(dict[str, Any], self._call("DELETE", _batch_path(batch_id), key="groups"))
 
+    def resume(self, batch_id: str) -> dict[str, Any]:
+        """Lets a batch go on that paused itself; `pause` in its progress says why it did. Returns
+        the progress.
+        """
+        return cast(
+            dict[str, Any], self._call("POST", f"{_batch_path(batch_id)}/resume", key="groups")
+        )
+
     def episode(self, episode_id: str) -> dict[str, Any]:
         """The trajectory of a finished episode: messages, turns, calls, observations, grade."""
         path = f"/v1/episodes/{quote(episode_id, safe='')}"

@@ -55,6 +55,13 @@ class ClientTest(HouseTest):
         self.assertEqual(progress["groups"]["settled"], {"acked": 2})
         self.assertTrue(progress["done"])
 
+    def test_resume_tells_the_progress_of_the_batch(self) -> None:
+        batch_id = self.client.submit(batch())["id"]
+        progress = self.client.resume(batch_id)
+        self.assertEqual((progress["id"], progress["pause"]), (batch_id, None))
+        for _ in self.client.groups(batch_id):
+            pass
+
     def test_an_exception_in_the_body_hands_the_group_back_and_it_is_delivered_again(self) -> None:
         batch_id = self.client.submit(batch(tasks=sums(0)))["id"]
         with self.assertRaisesRegex(RuntimeError, "out of memory"):

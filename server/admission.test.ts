@@ -1,0 +1,147 @@
+// Admission over HTTP: a grader that cannot work stops its batch early, with its own words in the progress.
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
+import type { BatchProgress } from '../protocol/batch.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { arithmeticRequest, type House, openHouse } from './testkit/house.testkit.ts'
+
+/** A user's environments: `grade` is JavaScript text over `state.spec`. */
+function environment(name: string, grade: string): string {
+  const file = join(mkdtempSync(join(tmpdir(), 'paddock-admission-')), 'user.mjs')
+  writeFileSync(
+    file,
+    `export default {
+  contract: { name: '${name}', version: 1, fields: { score: { type: 'number', min: 0, max: 1 } }, scalar: 'score' },
+  problems: () => [],
+  describe: (task) => ({ title: task.id }),
+  reset: (task, seed) => ({ spec: task.spec, said: '', seed }),
+  open: (state) => [{ role: 'user', content: state.spec.request }],
+  tools: () => [],
+  step: (state) => ({ state, observation: { content: 'none', is_error: true }, audit: {} }),
+  hear: (state) => state,
+  reply: (state, said) => ({ state: { ...state, said }, end: 'final' }),
+  grade(state) { ${grade} },
+  anchor: () => 'here',
+}
+`,
+  )
+  return file
+}
+
+const SCORED = "return { status: 'scored', rewards: { score: state.spec.score ?? 1 } }"
+
+let house: House
+beforeAll(async () => {
+  const environments = {
+    chdir: environment('chdir', `process.chdir('/tmp'); ${SCORED}`),
+    turning: environment(
+      'turning',
+      `if (state.spec.broken) return { status: 'scored', rewards: { reward: 1 } }
+       ${SCORED}`,
+    ),
+    flat: environment('flat', SCORED),
+  }
+  // One episode at a time: what is admitted after a bad group shows at once.
+  house = await openHouse({
+    tokens: false,
+    settings: { environments, runtime: { max_episodes: 1 } },
+  })
+}, 60_000)
+afterAll(() => house.close())
+
+const batch = (id: string, environment: string, specs: JsonObject[], some: JsonObject = {}) => ({
+  id,
+  tasks: specs.map((spec) => ({ spec: { request: arithmeticRequest(0), ...spec }, environment })),
+  group_size: 2,
+  policy: { sampling: { max_tokens: 64 } },
+  groups: { attempts: 1 },
+  ...some,
+})
+
+const many = (count: number, spec: (index: number) => JsonObject = () => ({})) =>
+  Array.from({ length: count }, (_, index) => spec(index))
+
+/** Follows the events of a batch until one of a kind has come. */
+async function until(id: string, kind: string): Promise<BatchProgress> {
+  const stop = new AbortController()
+  const { body } = await fetch(`${house.url}/v1/batches/${id}/events?after=0`, {
+    signal: stop.signal,
+  })
+  let text = ''
+  for await (const chunk of body as ReadableStream<Uint8Array>) {
+    text += Buffer.from(chunk).toString()
+    if (text.includes(`event: ${kind}`)) break
+  }
+  stop.abort()
+  return house.api.progress(id)
+}
+
+it('A01: a grader that cannot run scores nothing, and its batch stops after the first group with its words', async () => {
+  const { id } = await house.api.submit(batch('a01', 'chdir', many(20), { group_size: 8 }))
+  const progress = await until(id, 'paused')
+  expect(progress).toMatchObject({
+    state: 'running',
+    admission: 'paused',
+    pause: { reason: 'waste', group: 'a01.g0' },
+    groups: { started: 1 },
+    episodes: { started: 8, outcomes: { verifier_error: 8 }, mean_reward: null },
+  })
+  expect(progress.pause?.message).toMatch(/chdir\.grade threw: process\.chdir\(\) is not supported/)
+  const text = await (await fetch(`${house.url}/metrics`)).text()
+  expect(text).toMatch(/paddock_reward_count\{env="chdir",mode="train"\} 0/)
+})
+
+describe('a grader that starts to write the wrong key in the middle of a batch', () => {
+  test('pauses it within one group; what was good is delivered, and the rest after it is resumed', async () => {
+    const specs = many(12, (index) => ({ score: index / 20, broken: index === 5 }))
+    const { id } = await house.api.submit(batch('turning', 'turning', specs, flatToo))
+    const paused = await until(id, 'paused')
+    expect(paused).toMatchObject({
+      admission: 'paused',
+      pause: { reason: 'contract', group: 'turning.g5' },
+      groups: { started: 6, ready: 5 },
+    })
+    expect(paused.pause?.message).toContain('"score" came as "reward"')
+    const { groups } = await house.api.lease(id, { max: 16, wait_s: 0 })
+    expect(groups.map((group) => group.id)).toEqual(many(5).map((_, index) => `turning.g${index}`))
+    await house.api.ack(id, groups)
+
+    expect(await house.api.resume(id)).toMatchObject({ pause: null })
+    const rest = await house.run(batch('turning', 'turning', specs, flatToo))
+    expect(rest.groups).toHaveLength(6)
+    expect(rest.progress).toMatchObject({
+      done: true,
+      pause: null,
+      groups: { finished: 12, settled: { acked: 11, dropped: 1 } },
+    })
+  })
+
+  test('ends a batch of one group, and does not stop an evaluation', async () => {
+    const one = await house.run(batch('one', 'turning', [{ broken: true }]))
+    expect(one.progress).toMatchObject({ done: true, groups: { settled: { dropped: 1 } } })
+    const specs = many(4, () => ({ broken: true }))
+    const evaluated = await house.run(batch('eval', 'turning', specs, { mode: 'eval' }))
+    expect(evaluated.progress).toMatchObject({
+      done: true,
+      episodes: { outcomes: { contract_violation: 8 } },
+    })
+  })
+})
+
+/** One reward a group: what is tested here is not its variance. */
+const flatToo = { groups: { attempts: 1, zero_variance: 'deliver' } }
+
+test('fifty groups without a valid one pause their batch; a cancelled one leaves nothing behind', async () => {
+  const { id } = await house.api.submit(batch('wasted', 'flat', many(60), flatToo))
+  const paused = await until(id, 'paused')
+  expect(paused).toMatchObject({
+    pause: { reason: 'waste', message: expect.stringContaining('0 of the last 50 groups') },
+    groups: { started: 50, finished: 50 },
+  })
+  const cancelled = await (
+    await fetch(`${house.url}/v1/batches/${id}`, { method: 'DELETE' })
+  ).json()
+  expect(cancelled).toMatchObject({ state: 'cancelled', pause: null, groups: { ready: 50 } })
+})

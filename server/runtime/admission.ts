@@ -1,0 +1,110 @@
+// Which groups of the running batches may start: the reducer's state, and who is told of its answers.
+import type { AdmissionPause } from '../../protocol/batch.ts'
+import { isScored } from '../../protocol/outcomes.ts'
+import {
+  type AdmissionEvent,
+  admissionReducer,
+  type Candidate,
+  type GroupEnd,
+  noAdmission,
+} from '../../rollout/admission.ts'
+import type { BatchPlan } from './batch-plan.ts'
+import { firstReason } from './batch-progress.ts'
+import { type GroupRun, judge } from './group-run.ts'
+
+/** Told to a batch: its groups that may start now, and that it was paused. */
+export interface AdmissionListener {
+  start(group: string): void
+  onPause(pause: AdmissionPause): void
+}
+
+/** One batch's side of it. */
+export interface BatchAdmission {
+  /** Groups that want to start, in their order. */
+  arrive(groups: readonly GroupRun[]): void
+  /** A group is over and about to settle. */
+  end(group: GroupRun): void
+  /** The batch starts nothing any more. */
+  leave(): void
+  resume(): void
+  pause(): AdmissionPause | null
+}
+
+export interface Admission {
+  open(plan: BatchPlan, listener: AdmissionListener): BatchAdmission
+}
+
+/** What was seen to work, and what was wasted lately, is known over all batches. An evaluation is never stopped. */
+export function createAdmission(): Admission {
+  let state = noAdmission
+
+  function feed(event: AdmissionEvent, listener: AdmissionListener): void {
+    const before = state.batches[event.batch]?.pause ?? null
+    const next = admissionReducer(state, event)
+    state = next.state
+    const pause = state.batches[event.batch]?.pause ?? null
+    if (pause && !before) listener.onPause(pause)
+    for (const group of next.started) listener.start(group)
+  }
+
+  return {
+    open(plan, listener) {
+      const batch = plan.id
+      if (plan.request.mode === 'eval') return admitsAll(listener)
+      /** A group that is over and then fails to settle is over once. */
+      const over = new Set<string>()
+      return {
+        arrive: (groups) =>
+          feed(
+            {
+              type: 'arrive',
+              batch,
+              candidates: groups.map((group) => candidateOf(plan, group)),
+            },
+            listener,
+          ),
+        end(group) {
+          if (over.has(group.id)) return
+          over.add(group.id)
+          const end = { ...candidateOf(plan, group), ...endOf(plan, group) }
+          feed({ type: 'end', batch, ...end }, listener)
+        },
+        leave: () => feed({ type: 'leave', batch }, listener),
+        resume: () => feed({ type: 'resume', batch }, listener),
+        pause: () => state.batches[batch]?.pause ?? null,
+      }
+    },
+  }
+}
+
+function admitsAll(listener: AdmissionListener): BatchAdmission {
+  return {
+    arrive(groups) {
+      for (const { id } of groups) listener.start(id)
+    },
+    end() {},
+    leave() {},
+    resume() {},
+    pause: () => null,
+  }
+}
+
+function candidateOf(plan: BatchPlan, { id, known }: GroupRun): Candidate {
+  const { environment } = known.task
+  return { group: id, combination: [plan.contractLabel, environment, plan.policy.backend].join() }
+}
+
+function endOf(plan: BatchPlan, group: GroupRun): GroupEnd {
+  const outcomes = group.state.members.map(({ outcome }) => outcome ?? 'aborted')
+  const count = (name: string) => outcomes.filter((outcome) => outcome === name).length
+  const scored = outcomes.filter(isScored).length
+  const broken = count('contract_violation')
+  return {
+    verdict: judge(plan, group).verdict,
+    scored,
+    records: scored + broken,
+    broken,
+    ungraded: count('verifier_error'),
+    reason: firstReason(group),
+  }
+}
