@@ -75,7 +75,7 @@ describe('the first group of a combination', () => {
 
   test.each<[string, GroupEnd, string, RegExp]>([
     ['breaks the contract', BROKEN, 'contract', /no field "score"/],
-    ['breaks it in one record', { ...GOOD, broken: 1 }, 'contract', /g0/],
+    ['is lost by one record', { ...BROKEN, scored: 7, broken: 1 }, 'contract', /g0/],
     ['cannot be graded at all', UNGRADED, 'waste', /chdir/],
   ])(
     'that %s pauses its batch, which goes on with another one when resumed',
@@ -93,6 +93,13 @@ describe('the first group of a combination', () => {
       expect(end('b', 'g1', GOOD)).toEqual(['g2'])
     },
   )
+
+  test('that has enough votes without its broken records is good', () => {
+    const { arrive, end, pause } = house()
+    arrive('b', ['g0', 'g1'])
+    expect(end('b', 'g0', { ...GOOD, verdict: 'partial', scored: 6, broken: 2 })).toEqual(['g1'])
+    expect(pause('b')).toBeNull()
+  })
 
   test('that says nothing of the graders hands over to the next', () => {
     const { arrive, end, pause } = house()

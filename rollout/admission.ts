@@ -59,7 +59,7 @@ const MAX_BROKEN_SHARE = 0.01
 
 /**
  * `started` are the groups that may start now. The first group of a combination that no batch has proven is its
- * canary: it plays alone. One that breaks the contract, or whose graders score nothing, pauses its batch; one that says
+ * canary: it plays alone. One that is lost to the contract, or whose graders score nothing, pauses its batch; one that says
  * nothing of the graders (a backend that is down) hands over to the next group. Later, a batch pauses when more than 1 %
  * of records break the contract (from the first group that is lost to it on), or fewer than 5 % of 50 groups or more
  * are valid. A paused batch starts nothing until it is resumed; what has started ends by itself. Limits: NeMo Gym's
@@ -136,8 +136,9 @@ function tallyOf({ verdict, records, broken }: GroupEnd): Tally {
 }
 
 function canaryProblem(end: Candidate & GroupEnd): AdmissionPause | null {
-  const { group, scored, broken, ungraded } = end
-  if (broken > 0) return paused('contract', end, `the first group (${group}) broke the contract`)
+  const { group, verdict, scored, ungraded } = end
+  if (verdict === 'contract_violation')
+    return paused('contract', end, `the first group (${group}) broke the contract`)
   if (scored === 0 && ungraded > 0)
     return paused('waste', end, `no episode of the first group (${group}) could be graded`)
   return null

@@ -13,13 +13,13 @@ import { firstReason } from './batch-progress.ts'
 import { type GroupRun, judge } from './group-run.ts'
 
 /** Told to a batch: its groups that may start now, and that it was paused. */
-export interface AdmissionListener {
+interface AdmissionListener {
   start(group: string): void
   onPause(pause: AdmissionPause): void
 }
 
 /** One batch's side of it. */
-export interface BatchAdmission {
+interface BatchAdmission {
   /** Groups that want to start, in their order. */
   arrive(groups: readonly GroupRun[]): void
   /** A group is over and about to settle. */

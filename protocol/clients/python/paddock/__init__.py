@@ -5,8 +5,17 @@ The adapters for trainers are modules of their own, imported by whoever has that
 """
 
 from paddock.client import Client
-from paddock.errors import PaddockError
+from paddock.errors import BatchPaused, PaddockError
 from paddock.groups import Groups
 from paddock.rows import Row, episode_rows, group_rows, is_scored
 
-__all__ = ["Client", "Groups", "PaddockError", "Row", "episode_rows", "group_rows", "is_scored"]
+__all__ = [
+    "BatchPaused",
+    "Client",
+    "Groups",
+    "PaddockError",
+    "Row",
+    "episode_rows",
+    "group_rows",
+    "is_scored",
+]

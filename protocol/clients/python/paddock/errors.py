@@ -61,3 +61,25 @@ class PaddockError(Exception):
             bool(problem.get("retryable", False)),
             retry_after_s,
         )
+
+
+class BatchPaused(Exception):
+    """A batch starts no further group: its graders or its contract are broken, or its groups are
+    worth nothing. `Client.resume` lets it go on; iterating again then does.
+
+    Attributes:
+        reason: `contract` or `waste`.
+        group: the group whose end showed it.
+    """
+
+    def __init__(self, batch_id: str, pause: dict[str, Any]):
+        super().__init__(f"batch {batch_id} is paused, {pause['reason']}: {pause['message']}")
+        self.reason = str(pause["reason"])
+        self.group = str(pause["group"])
+
+
+def check_pause(batch_id: str, progress: dict[str, Any]) -> None:
+    """Raises BatchPaused where nothing more will come of the batch by itself."""
+    pause, groups = progress.get("pause"), progress["groups"]
+    if pause and not (groups["in_flight"] or groups["ready"] or groups["leased"]):
+        raise BatchPaused(batch_id, pause)

@@ -5,9 +5,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
-from paddock.errors import PaddockError
+from paddock.errors import PaddockError, check_pause
 from paddock.wire import AckResult, Group, LeaseAnswer
 
 logger = logging.getLogger("paddock")
@@ -26,6 +26,8 @@ class Leasing(Protocol):
 
     def nack(self, *groups: Group, reason: str | None = None) -> list[AckResult]: ...
 
+    def progress(self, batch_id: str) -> dict[str, Any]: ...
+
     def once(self) -> Self: ...
 
 
@@ -40,7 +42,7 @@ class Groups(Iterator[Group]):
     goes on even where the server cannot be told.
     `break` acknowledges the group of the body that it leaves. Without `with`, a group whose body
     was left that way stays leased until its lease runs out, and is delivered again. `ack` and
-    `nack` decide at once and otherwise.
+    `nack` decide at once and otherwise. A batch that paused itself raises BatchPaused.
     """
 
     def __init__(
@@ -72,7 +74,10 @@ class Groups(Iterator[Group]):
             self._leased.extend(answer["groups"])
             if answer["done"]:
                 raise StopIteration
-            if not self._leased and time.monotonic() - began < min(CALM_S, self._wait_s):
+            if self._leased:
+                break
+            check_pause(self._batch_id, self._client.progress(self._batch_id))
+            if time.monotonic() - began < min(CALM_S, self._wait_s):
                 self._sleep(CALM_S)
         self._current = self._leased.popleft()
         return self._current

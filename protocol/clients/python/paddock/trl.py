@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddock.client import Client
+from paddock.errors import check_pause
 from paddock.rows import Row, episode_rows
 from paddock.wire import Episode, Group
 
@@ -148,6 +149,8 @@ class RolloutWorker:
                 empty = 0 if delivered.pop(in_flight.popleft(), 0) else empty + 1
                 if empty == MAX_EMPTY_BATCHES:
                     raise RuntimeError(self._why_empty(batch_id))
+            elif not answer["groups"]:
+                check_pause(batch_id, self._client.progress(batch_id))
 
     def _is_ours(self, group: Group) -> bool:
         """Acknowledges the group. Too late, and it is delivered again: its rows would be trained

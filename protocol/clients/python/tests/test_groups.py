@@ -3,7 +3,7 @@
 import unittest
 from typing import Any
 
-from paddock import PaddockError
+from paddock import BatchPaused, PaddockError
 from paddock.groups import Groups
 
 
@@ -30,6 +30,11 @@ class Breaking:
         self.nacked.append([one["id"] for one in groups])
         return ["nacked" for _ in groups]
 
+    def progress(self, batch_id: str) -> Any:
+        groups = {"in_flight": 0, "ready": 0, "leased": 0}
+        pause = {"reason": "contract", "group": "b.g0", "message": '"score" came as "reward"'}
+        return {"id": batch_id, "groups": groups, "pause": pause}
+
     def once(self) -> "Breaking":
         self.hasty = True
         return self
@@ -43,7 +48,19 @@ REFUSED = PaddockError(500, "internal", "disk full")
 GONE = ConnectionError("no answer")
 
 
+class Paused(Breaking):
+    """Has nothing to lease, and its batch has paused itself."""
+
+    def lease(self, *_: Any) -> Any:
+        return {"groups": [], "done": False}
+
+
 class GroupsTest(unittest.TestCase):
+    def test_a_batch_that_paused_itself_raises_with_its_words(self) -> None:
+        with self.assertRaisesRegex(BatchPaused, 'contract: "score" came as "reward"') as caught:
+            next(groups_of(Paused()))
+        self.assertEqual((caught.exception.reason, caught.exception.group), ("contract", "b.g0"))
+
     def test_after_an_ack_that_failed_every_leased_group_is_handed_back(self) -> None:
         for error in (REFUSED, GONE):
             client = Breaking(ack=error)

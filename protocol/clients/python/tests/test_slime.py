@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from paddock import Client
+from paddock import BatchPaused, Client
 from tests.support import (
     GROUP_SIZE,
     TROUBLE,
@@ -185,18 +185,24 @@ class SlimeTest(HouseTest):
             self.assertEqual(len(set(advantages)), len(same))
 
     def test_groups_that_the_server_dropped_are_replaced_by_other_prompts(self) -> None:
-        set_faults({"kind": "notokens", "match": request_of(0)})
+        set_faults({"kind": "notokens", "match": request_of(1)})
         batch = {**TROUBLED, "groups": {"attempts": 1}}
         args = flags(paddock_batch=batch, n_samples_per_prompt=2)
         output = generate_rollout(args, 0, source(args, 0, 1, 2))
-        self.assertEqual([group[0].group_index for group in output.samples], [1, 2])
+        self.assertEqual([group[0].group_index for group in output.samples], [0, 2])
         self.assertEqual(output.metrics["paddock/dropped_groups"], 1)
 
     def test_when_no_group_comes_the_error_says_why(self) -> None:
-        set_faults({"kind": "notokens"})
+        set_faults({"kind": "500"})
         args = flags(paddock_batch={"groups": {"attempts": 1}}, paddock_refills=1)
         args.n_samples_per_prompt = 2
-        with self.assertRaisesRegex(RuntimeError, "expected 2 groups, got 0 in 2.*token_ids"):
+        with self.assertRaisesRegex(RuntimeError, "expected 2 groups, got 0 in 2.*infra_backend"):
+            generate_rollout(args, 0, source(args, 0))
+
+    def test_a_batch_that_paused_itself_is_an_error_with_its_words(self) -> None:
+        set_faults({"kind": "notokens"})
+        args = flags(paddock_batch={"groups": {"attempts": 1}}, n_samples_per_prompt=2)
+        with self.assertRaisesRegex(BatchPaused, "contract: .*token_ids"):
             generate_rollout(args, 0, source(args, 0))
 
     def test_an_evaluation_leaves_failed_members_out(self) -> None:
