@@ -49,7 +49,7 @@ describe('the native API', () => {
     ['GET', '/v1/batches', { batches: [] }],
     ['GET', '/v1/batches/b1', { id: 'b1', done: false }],
     ['DELETE', '/v1/batches/b1', { id: 'b1', state: 'cancelled' }],
-    ['GET', '/v1/tasks', { tasks: [] }],
+    ['GET', '/v1/tasks', { tasks: createStubService().tasks() }],
     ['GET', '/v1/tasks/office/dev-01', { id: 'office/dev-01' }],
     ['GET', '/v1/episodes/e1', { id: 'e1' }],
     ['GET', '/healthz', { status: 'ok' }],

@@ -54,6 +54,8 @@ export interface Service {
   cancel(batch: string): Promise<BatchProgress>
   /** Ends the batch's own pause; nothing where there is none. */
   resume(batch: string): BatchProgress
+  /** Cancels a batch whose trainer is gone, and lets its finished groups go: they settle as `stale`. */
+  discard(batch: string): Promise<void>
   /** Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. */
   lease(
     batch: string,

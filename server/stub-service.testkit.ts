@@ -65,6 +65,9 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('resume', batch)
       return { id: batch, pause: null } as never
     },
+    async discard(batch) {
+      note('discard', batch)
+    },
     async lease(batch, request, encoding, signal) {
       known(batch)
       note('lease', batch, request, encoding)
@@ -98,7 +101,8 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     },
     tasks: (pack) => {
       note('tasks', pack)
-      return []
+      const facts = { environment: 'arithmetic', title: 'A sum', contract: 'arithmetic@1' }
+      return [{ id: 'arithmetic/sum-0', pack: 'arithmetic', ...facts }]
     },
     async task(id) {
       return { id }

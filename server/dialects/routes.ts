@@ -2,7 +2,10 @@
 import type { Config } from '../config.ts'
 import type { Route } from '../routes/route.ts'
 import type { Service } from '../service.ts'
+import { createSlimeBuffer } from './slime-buffer.ts'
+import { slimeRoutes } from './slime-routes.ts'
 
-export function dialectRoutes(_service: Service, _config: Config): Route[] {
-  return []
+export function dialectRoutes(service: Service, config: Config): Route[] {
+  const { slime } = config.dialects
+  return [...slimeRoutes(createSlimeBuffer(service, config), slime.open)]
 }

@@ -16,6 +16,7 @@ const foreignBatchSchema = z.strictObject({
     .prefault({}),
   ...batchRequestSchema.pick({ reward: true, advantage: true, limits: true, groups: true }).shape,
 })
+export type ForeignBatch = z.output<typeof foreignBatchSchema>
 
 /** Short for every dialect: `open` routes ask for no token, which some clients cannot send. */
 const openSchema = z.boolean().default(false)
@@ -32,7 +33,11 @@ const slimeSchema = z.strictObject({
   rollout_batch_size: z.int().min(1).max(10_000).nullable().default(null),
   /** What `reward` of an item is: for --disable-rewards-normalization the advantage. */
   reward: z.enum(['reward', 'advantage']).default('reward'),
-  batch: foreignBatchSchema.prefault({}),
+  batch: foreignBatchSchema
+    .refine(({ groups: { on_short, min_scored, zero_variance } }) => {
+      return on_short !== 'close' && min_scored === undefined && zero_variance !== 'replace'
+    }, 'slime takes whole groups: groups.on_short is retry, top_up or drop, zero_variance deliver or drop, min_scored left out')
+    .prefault({}),
 })
 
 export const dialectsSchema = z.strictObject({

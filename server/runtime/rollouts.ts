@@ -214,6 +214,14 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return run.progress()
     },
 
+    async discard(id) {
+      runOf(id).cancel()
+      const letGo = () => ledger.lease(id, 1, 1, () => true).then(() => {})
+      // A group may be on its way into the ledger.
+      ledger.watch(id, () => void letGo().catch(world.onError))
+      await letGo()
+    },
+
     async lease(id, request, form, signal) {
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
@@ -228,12 +236,17 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const done = leased.length === 0 && run.isDone()
       const native = form === 'json' || form === 'msgpack'
       const groups = leased.map((group) => envelope(group, !native))
-      const body = await pool.run('deliver', { groups, done, form })
-      if (signal.aborted)
-        await ledger.nack(
+      const giveBack = () =>
+        ledger.nack(
           id,
           leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id })),
         )
+      const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {
+        // Nobody has seen them: the next lease need not wait until these have run out.
+        await giveBack()
+        throw error
+      })
+      if (signal.aborted) await giveBack()
       return { body, groups: groups.map(({ head }) => head) }
     },
 

@@ -1,0 +1,49 @@
+// A native batch request made of a foreign one: what the trainer says, over what the settings say for its dialect.
+import { type BatchRequest, batchRequestSchema } from '../../protocol/batch.ts'
+import type { Backend } from '../config.ts'
+import { invalidRequest } from '../problems.ts'
+import { checkSchema } from '../schema-issues.ts'
+import type { ForeignBatch } from './settings.ts'
+
+/** What a foreign request says of a batch. */
+export interface ForeignAsk {
+  id: string
+  tasks: { task: string; seed?: number; metadata: BatchRequest['tasks'][number]['metadata'] }[]
+  group_size: number
+  /** The trainer's own engine; null asks the backend at its address. */
+  url: string | null
+  sampling: Partial<BatchRequest['policy']['sampling']>
+}
+
+/** Throws PaddockError `invalid_request` where the two together are no batch request. */
+export function foreignBatch(
+  ask: ForeignAsk,
+  settings: ForeignBatch,
+  backends: Record<string, Backend>,
+): BatchRequest {
+  const backend = settings.policy.backend ?? defaultBackend(backends)
+  const mode = settings.policy.mode ?? (backends[backend]?.model_dir ? 'tokens' : 'chat')
+  const { id, tasks, group_size } = ask
+  const request = {
+    ...settings,
+    id,
+    tasks,
+    group_size,
+    policy: {
+      ...settings.policy,
+      backend,
+      mode,
+      sampling: { ...settings.policy.sampling, ...ask.sampling },
+      ...(ask.url !== null && { url: ask.url }),
+    },
+  }
+  const checked = checkSchema(batchRequestSchema, request)
+  if (!checked.ok) throw invalidRequest(checked.issues)
+  return checked.value
+}
+
+/** A foreign trainer's engine mostly is SGLang. */
+function defaultBackend(backends: Record<string, Backend>): string {
+  const names = Object.keys(backends)
+  return names.find((name) => backends[name]?.dialect === 'sglang') ?? names[0] ?? 'main'
+}

@@ -1,0 +1,181 @@
+// One run of slime's rollout buffer as a reducer: which instances are played, handed out, and known to have arrived.
+
+/** A group to be played: its `instance_id`, and how often it failed by its own fault. */
+export interface Place {
+  instance: number
+  tries: number
+}
+
+/** A group in an answer. */
+export interface HandedOut {
+  batch: string
+  /** Its place in the batch. */
+  index: number
+  id: string
+  lease: string
+}
+
+/**
+ * Instances are numbered over all passes: pass × tasks + task. Each of `[0, total)` is in one place: not reached yet
+ * (from `next`), in `again`, open in a batch, or done.
+ */
+export interface SlimeRun {
+  id: string
+  total: number
+  next: number
+  /** Instances that are played again before new ones are begun. */
+  again: Place[]
+  /** Instances from `next` on that the trainer has from before. */
+  skip: number[]
+  /** Batches that have open places; null is a place whose group has arrived or was given up. */
+  batches: { id: string; places: (Place | null)[] }[]
+  /** How many batches there were, for their names. */
+  opened: number
+  /** The last answer until the next poll: `sent` once its last byte is out. */
+  answer: { sent: boolean; groups: HandedOut[] } | null
+  /** Instances whose flat groups were dropped, of which the trainer has not heard yet. */
+  flat: number[]
+  /** Groups that arrived since the trainer's start. */
+  arrived: number
+  /** True once the trainer has asked for data. */
+  polled: boolean
+}
+
+export type SlimeEvent =
+  /** A batch is about to be submitted with the next `count` instances. */
+  | { type: 'open'; batch: string; count: number }
+  /** The batch was refused, or is not known any more: what is open of it is played again. */
+  | { type: 'lost'; batch: string }
+  /** A group was dropped. What the machinery did is played again for ever, what the task did a few times. */
+  | { type: 'dropped'; batch: string; index: number; why: 'machinery' | 'task' | 'flat' }
+  | { type: 'answer'; groups: HandedOut[] }
+  | { type: 'sent' }
+  /** The next poll: what was sent has arrived, anything else goes back to be handed out again. */
+  | { type: 'poll' }
+  /** The trainer is back from a checkpoint that holds the instances of `skip`. */
+  | { type: 'restart'; skip: readonly number[]; total: number }
+
+/** Tries of a group whose task spoils it: a fourth would end in the same way. */
+const MAX_TRIES = 3
+
+export function newRun(id: string, total: number, skip: readonly number[]): SlimeRun {
+  const known = skip.filter((instance) => instance < total)
+  return {
+    id,
+    total,
+    next: 0,
+    again: [],
+    skip: known,
+    batches: [],
+    opened: 0,
+    answer: null,
+    flat: [],
+    arrived: 0,
+    polled: false,
+  }
+}
+
+/** The transition table. An event that does not fit changes nothing. */
+export function slimeReducer(run: SlimeRun, event: SlimeEvent): SlimeRun {
+  switch (event.type) {
+    case 'open': {
+      const { places, rest } = take(run, event.count)
+      if (places.length === 0) return run
+      const batches = [...run.batches, { id: event.batch, places }]
+      return { ...run, ...rest, batches, opened: run.opened + 1 }
+    }
+    case 'lost': {
+      const open = run.batches.find(({ id }) => id === event.batch)?.places ?? []
+      const again = [...run.again, ...open.filter((place) => place !== null)]
+      const groups = run.answer?.groups.filter(({ batch }) => batch !== event.batch) ?? []
+      const answer = run.answer && { ...run.answer, groups }
+      return { ...run, again, answer, batches: run.batches.filter(({ id }) => id !== event.batch) }
+    }
+    case 'dropped': {
+      const place = placeOf(run, event)
+      if (!place) return run
+      const tries = place.tries + (event.why === 'task' ? 1 : 0)
+      const given = event.why === 'flat' || tries >= MAX_TRIES
+      const again = given ? run.again : [...run.again, { ...place, tries }]
+      const flat = event.why === 'flat' ? [...run.flat, place.instance] : run.flat
+      return { ...settle(run, [event]), again, flat }
+    }
+    case 'answer':
+      return { ...run, answer: { sent: false, groups: event.groups } }
+    case 'sent':
+      return run.answer ? { ...run, answer: { ...run.answer, sent: true } } : run
+    case 'poll': {
+      const { answer } = run
+      const now = { ...run, answer: null, polled: true }
+      if (!answer?.sent) return now
+      const arrived = run.arrived + answer.groups.length
+      return { ...settle(now, answer.groups), flat: [], arrived }
+    }
+    case 'restart':
+      return restarted(run, new Set(event.skip), event.total)
+  }
+}
+
+/** What is still open in a batch at `index`; null where the group has arrived, was given up, or is unknown. */
+export function placeOf(run: SlimeRun, at: { batch: string; index: number }): Place | null {
+  return run.batches.find(({ id }) => id === at.batch)?.places[at.index] ?? null
+}
+
+/** True where nothing is left to be played, handed out or confirmed. */
+export function isOver(run: SlimeRun): boolean {
+  return run.batches.length === 0 && take(run, 1).places.length === 0
+}
+
+/** The next instances, those to be played again first; `rest` is what the run keeps of its lists. */
+function take(run: SlimeRun, count: number): { places: Place[]; rest: Partial<SlimeRun> } {
+  const places = run.again.slice(0, count)
+  const skip = new Set(run.skip)
+  let { next } = run
+  for (; places.length < count && next < run.total; next++)
+    if (!skip.has(next)) places.push({ instance: next, tries: 0 })
+  return {
+    places,
+    rest: {
+      again: run.again.slice(count),
+      next,
+      skip: run.skip.filter((instance) => instance >= next),
+    },
+  }
+}
+
+/** Closes places; a batch with none left is over. */
+function settle(run: SlimeRun, gone: readonly { batch: string; index: number }[]): SlimeRun {
+  const batches = run.batches.map(({ id, places }) => {
+    const indices = gone.filter(({ batch }) => batch === id).map(({ index }) => index)
+    if (indices.length === 0) return { id, places }
+    return { id, places: places.map((place, index) => (indices.includes(index) ? null : place)) }
+  })
+  return { ...run, batches: batches.filter(({ places }) => places.some((place) => place)) }
+}
+
+/** What the trainer does not have is owed to it: open places stay, anything else behind `next` is played again. */
+function restarted(run: SlimeRun, skip: ReadonlySet<number>, total: number): SlimeRun {
+  const had = run.batches.flatMap(({ id, places }) =>
+    places.flatMap((place, index) =>
+      place && skip.has(place.instance) ? [{ batch: id, index }] : [],
+    ),
+  )
+  const left = settle({ ...run, answer: null }, had)
+  const open = left.batches.flatMap(({ places }) => places.map((place) => place?.instance))
+  const waiting = run.again.filter(({ instance }) => !skip.has(instance))
+  const known = new Set([...open, ...waiting.map(({ instance }) => instance)])
+  const owed = range(run.next).filter((instance) => !skip.has(instance) && !known.has(instance))
+  return {
+    ...left,
+    total,
+    again: [...waiting, ...owed.map((instance) => ({ instance, tries: 0 }))],
+    skip: [...skip].filter((instance) => instance >= run.next && instance < total),
+    flat: [],
+    arrived: 0,
+    polled: false,
+  }
+}
+
+function range(end: number): number[] {
+  return Array.from({ length: end }, (_, index) => index)
+}
