@@ -1,7 +1,7 @@
 // What an environment is to the rest of the house: a value that is reset, stepped, answered and graded. No I/O, no clock.
 import type { RewardContract } from '../protocol/contract.ts'
 import type { Message, ToolCall, ToolDefinition } from '../protocol/conversation.ts'
-import type { JsonObject } from '../protocol/json.ts'
+import type { JsonObject, JsonValue } from '../protocol/json.ts'
 import type { OnParseError } from '../protocol/parse-codes.ts'
 
 /** A task as the engine plays it: `spec` is in the environment's own form. */
@@ -10,6 +10,8 @@ export interface Task {
   id: string
   environment: string
   spec: JsonObject
+  /** Who answers in the user's place: its script where it has one, or a model that the environment asks for. */
+  user?: 'script' | 'model'
 }
 
 /**
@@ -29,16 +31,69 @@ interface Step<State> {
   end?: string
 }
 
-/** What answers a message without calls: the user's next message, or the end of the episode and why (`final`, …). */
-type UserTurn<State> = { state: State; say: string } | { state: State; end: string }
+/**
+ * What answers a message without calls: the user's next message, the end of the episode and why (`final`, …), or the
+ * conversation to show to the model that plays the user.
+ */
+type UserTurn<State> =
+  | { state: State; say: string }
+  | { state: State; end: string }
+  | { state: State; ask: UserAsk }
+
+/** The conversation as the model that plays the user sees it: its own messages are the assistant's. */
+export interface UserAsk {
+  kind: 'user'
+  messages: Message[]
+}
+
+/** One question to the judge, which answers with a score from 0 to 1. `id` is its own among those of one grade. */
+export interface JudgeAsk {
+  kind: 'judge'
+  id: string
+  /** What deserves 1 and what 0, in words. */
+  rubric: string
+  /** What the judge reads: who said or did what, in order. */
+  transcript: { role: string; text: string }[]
+}
+
+/** A custom grader of a pack, asked about plain data. */
+export interface GraderAsk {
+  kind: 'grade'
+  id: string
+  /** The name under which a pack registers it. */
+  grader: string
+  input: JsonObject
+  params: JsonValue
+  /** The fields that it must fill; by default `score`, from 0 to 1. */
+  contract?: RewardContract
+}
+
+export type Ask = JudgeAsk | GraderAsk
+
+/** What came of an ask. `by` says who answered: model, sampling and attempts, or grader, version and content hash. */
+export type Answer =
+  | {
+      status: 'scored'
+      rewards: Record<string, number | null>
+      /** Numbers of calls and ids of records. */
+      evidence: (number | string)[]
+      by: JsonObject
+    }
+  /** Nobody could tell (`unknown`), or whoever was asked failed (`error`). Never a 0. */
+  | { status: 'unknown' | 'error'; reason: string; by: JsonObject }
+
+export type Answers = Readonly<Record<string, Answer>>
 
 /**
  * What the grader says. `rewards` holds the fields of the environment's reward contract and nothing else; a real zero
- * is `scored` with 0, a score that cannot be had is `unavailable` with the reason.
+ * is `scored` with 0, a score that cannot be had is `unavailable` with the reason. `asks` names what must be answered
+ * first: `grade` is called again with all answers so far.
  */
-export type Grade =
+export type Graded =
   | { status: 'scored'; rewards: Record<string, number | null>; evidence: JsonObject }
   | { status: 'unavailable'; reason: string; evidence: JsonObject }
+
+export type Grade = Graded | { status: 'asks'; asks: Ask[] }
 
 /** One thing that is wrong with a task's spec; `rule` is the gate's (V01, …). */
 export interface TaskProblem {
@@ -80,9 +135,18 @@ export interface Environment<State = unknown> {
   step(state: State, call: ToolCall, turn: number): Step<State>
   /** Takes note of what the policy said beside its calls; graders may read it. */
   hear(state: State, message: string, turn: number): State
-  /** Answers a message without calls: a simulated user, or the end of the episode. */
-  reply(state: State, message: string, turn: number): UserTurn<State>
-  grade(state: State): Grade
+  /**
+   * Answers a message without calls: a simulated user, or the end of the episode. Where it asked a model, it is called
+   * again with the same message and what the model `said`.
+   */
+  reply(state: State, message: string, turn: number, said?: string): UserTurn<State>
+  /** `answers` are those to the asks of a call before this one, by their id; none at first. */
+  grade(state: State, answers?: Answers): Grade
+  /**
+   * What has been achieved so far: worth by key. A turn is paid what each key's worth rose above its best so far, where the
+   * batch asks for progress reward; a fall is not taken back, and a rise up to the old best pays nothing.
+   */
+  progress?(state: State): Record<string, number>
   /** Digest of records and evidence read so far, without clock, stamps, call counts and audit. */
   anchor(state: State): string
   /** The spec of the `index`-th generated task, for packs that say `generated`. */

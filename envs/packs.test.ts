@@ -1,6 +1,8 @@
 // The shipped packs: every task scores as it declares, and together they cover what a pack has to cover.
+
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
+import { graded } from './graded.ts'
 import { ENTITIES_OF, TOOLS } from './office/catalogue/registry.ts'
 import { office } from './office/office.ts'
 import type { SpecStep, TaskSpec } from './office/spec.ts'
@@ -34,7 +36,7 @@ describe('a task of the office pack', () => {
         if ('call' in step) expect(error).toBe(step.expect_error)
         else expect({ say, end }).toMatchObject(answerOf(step))
       }
-      const grade = office.grade(state)
+      const grade = graded(office, state)
       if (grade.status !== 'scored') throw new Error(grade.reason)
       for (const field of ['score', 'completion', 'safety', 'robustness'] as const) {
         const [came, wanted] = [grade.rewards[field], declared[field]]

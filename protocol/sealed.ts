@@ -19,6 +19,17 @@ export interface TurnHeader {
   reward: number
 }
 
+/** What one kind of request beside the policy came to. `kept` answers were known from an equal question and cost nothing. */
+export interface AskedCost {
+  requests: number
+  kept: number
+  prompt_tokens: number
+  completion_tokens: number
+}
+
+/** Costs beside the policy's, by whom was asked: `user`, `judge`, `grade` (custom grader), `reward` (reward model). */
+export type AskedCosts = Partial<Record<'user' | 'judge' | 'grade' | 'reward', AskedCost>>
+
 /** All that the main thread knows of an ended attempt. Plain data; wall times are added by the player. */
 export interface EpisodeHeader {
   outcome: EpisodeOutcome
@@ -31,6 +42,7 @@ export interface EpisodeHeader {
   turns: TurnHeader[]
   prompt_tokens: number
   completion_tokens: number
+  asked: AskedCosts
   /** Digest of everything that was sampled: equal for two episodes that said the same. */
   completion_digest: string
   /** Digest of how the first turn begins. */

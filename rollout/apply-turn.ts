@@ -1,6 +1,6 @@
 // What the environment does with a parsed turn: runs its calls, tells of refused ones, or answers the message.
 
-import type { Environment } from '../envs/environment.ts'
+import type { Environment, UserAsk } from '../envs/environment.ts'
 import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import type { OnParseError, ParseErrorCode } from '../protocol/parse-codes.ts'
@@ -17,6 +17,8 @@ export interface AppliedTurn {
   messages: Message[]
   /** Null while the episode goes on. */
   end: { outcome: EpisodeOutcome; reason: string } | null
+  /** A model that plays the user is to be asked; null where none is. */
+  ask: UserAsk | null
 }
 
 /** What holds for every turn of an episode. */
@@ -61,7 +63,7 @@ export function applyTurn(
       : null
   if (steps.length === 0) return answerMessage(env, record, parsed.content ?? '', environment, cut)
 
-  const played: AppliedTurn = { env, record: { ...record }, messages: [], end: cut }
+  const played: AppliedTurn = { env, record: { ...record }, messages: [], end: cut, ask: null }
   if (parsed.content) played.env = environment.hear(played.env, parsed.content, record.turn)
   for (const [index, { call, refused }] of steps.entries()) {
     const id = `call_${record.turn}_${index}`
@@ -149,17 +151,24 @@ function answerMessage(
 ): AppliedTurn {
   if (cut) {
     const heard = message ? environment.hear(env, message, record.turn) : env
-    return { env: heard, record, messages: [], end: cut }
+    return { env: heard, record, messages: [], end: cut, ask: null }
   }
-  const answer = environment.reply(env, message, record.turn)
-  return 'say' in answer
-    ? {
-        env: answer.state,
-        record,
-        messages: [{ role: 'user', content: outsideText(answer.say).text }],
-        end: null,
-      }
-    : { env: answer.state, record, messages: [], end: closing(answer.end) }
+  return { record, ...answered(env, message, record.turn, environment) }
+}
+
+/** What answers a message without calls; `said` is what the model that plays the user came to say, where it was asked. */
+export function answered(
+  env: unknown,
+  message: string,
+  turn: number,
+  environment: Environment,
+  said?: string,
+): Omit<AppliedTurn, 'record'> {
+  const answer = environment.reply(env, message, turn, said)
+  const going = { env: answer.state, messages: [], end: null, ask: null }
+  if ('ask' in answer) return { ...going, ask: answer.ask }
+  if ('end' in answer) return { ...going, end: closing(answer.end) }
+  return { ...going, messages: [{ role: 'user', content: outsideText(answer.say).text }] }
 }
 
 /** An environment's own limits (`max_calls`, `max_user_turns`) truncate; every other end is a finished episode. */

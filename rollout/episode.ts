@@ -13,7 +13,8 @@ import type {
   ThinkingMode,
   ToolFormat,
 } from '../protocol/parse-codes.ts'
-import type { TurnHeader } from '../protocol/sealed.ts'
+import type { AskedCosts, TurnHeader } from '../protocol/sealed.ts'
+import type { Asking, AskPlan } from './asking/asking.ts'
 import type { ChatModel } from './chat/chat-model.ts'
 import type { Tape, VersionRun } from './chat/tape.ts'
 import type { DialectName } from './policy/dialects.ts'
@@ -55,6 +56,10 @@ export interface EpisodePlan {
   limits: { maxTurns: number; maxTokens: number }
   /** What a refused call does; the task's word. */
   onParseError: OnParseError
+  /** Whom the episode may ask beside its policy; nobody by default. */
+  asked?: AskPlan
+  /** Whether turns are paid for progress, where the environment knows it. */
+  progress?: boolean
 }
 
 /** One turn as the trajectory keeps it. */
@@ -111,6 +116,12 @@ export interface EpisodeState {
   headers: TurnHeader[]
   /** The request that is out: its prompt (tokens mode), the anchor of the state it was asked in. */
   pending: { promptIds: Int32Array | null; anchor: string; partial: Partial | null; aborts: number }
+  /** What the episode waits for beside its policy; null while the policy is asked. */
+  asking: Asking | null
+  /** What was spent on it. */
+  asked: AskedCosts
+  /** Best worth so far of what the environment calls progress, by key. */
+  best: Record<string, number>
   /** Sampled tokens that were dropped since an aborted answer could not be continued. */
   droppedTokens: number
   drift: Record<string, number>

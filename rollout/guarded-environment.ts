@@ -65,10 +65,15 @@ const READERS: { [K in keyof Environment]?: Read } = {
     }
   },
   reply(turn) {
-    const form = '{state, say: string} or {state, end: non-empty string}'
+    const form =
+      '{state, say: string}, {state, end: non-empty string} or {state, ask: {kind: "user", messages}}'
     if (!isPlainObject(turn)) throw new WrongShape(form)
-    const { say, end } = turn
+    const { say, end, ask } = turn
     const state = stateOf('reply', turn, form)
+    if (ask !== undefined && say === undefined && end === undefined) {
+      if (!isUserAsk(ask)) throw new WrongShape(form)
+      return { state, ask: plainJson(ask, 'ask') }
+    }
     if (typeof say === 'string' && end === undefined) return { state, say }
     if (isWord(end) && say === undefined) return { state, end }
     throw new WrongShape(form)
@@ -76,19 +81,46 @@ const READERS: { [K in keyof Environment]?: Read } = {
   /** Evidence may be left out: a grade without any is a grade. */
   grade(grade) {
     const form =
-      '{status: "scored", rewards: {…}, evidence: {…}} or {status: "unavailable", reason: string, evidence: {…}}'
+      '{status: "scored", rewards: {…}, evidence: {…}}, {status: "unavailable", reason: string, evidence: {…}} or {status: "asks", asks: […]}'
     if (!isPlainObject(grade)) throw new WrongShape(form)
     const copied = { ...plainJson(grade, 'grade') }
-    const { status, rewards, reason, evidence = {} } = copied
+    const { status, rewards, reason, asks, evidence = {} } = copied
+    if (status === 'asks' && isAsks(asks)) return { status, asks }
     const graded = status === 'scored' && isPlainObject(rewards)
     const excused = status === 'unavailable' && typeof reason === 'string'
     if (isPlainObject(evidence) && (graded || excused)) return { ...copied, evidence }
     throw new WrongShape(form)
   },
+  progress(progress) {
+    const worths = isPlainObject(progress) && Object.values(progress)
+    if (worths !== false && worths.every(Number.isFinite)) return { ...progress }
+    throw new WrongShape('an object of finite numbers')
+  },
   anchor(anchor) {
     if (isWord(anchor)) return anchor
     throw new WrongShape('a non-empty string')
   },
+}
+
+function isMessages(messages: unknown): boolean {
+  return Array.isArray(messages) && messages.every((one) => typeof one?.content === 'string')
+}
+
+function isUserAsk(ask: unknown): boolean {
+  return isPlainObject(ask) && ask.kind === 'user' && isMessages(ask.messages)
+}
+
+/** At least one ask, each with an id of its own. */
+function isAsks(asks: unknown): boolean {
+  if (!Array.isArray(asks) || asks.length === 0 || !asks.every(isAsk)) return false
+  return new Set(asks.map(({ id }) => id)).size === asks.length
+}
+
+function isAsk(ask: unknown): boolean {
+  if (!isPlainObject(ask) || !isWord(ask.id)) return false
+  if (ask.kind === 'grade') return isWord(ask.grader) && isPlainObject(ask.input)
+  const { kind, rubric, transcript } = ask
+  return kind === 'judge' && isWord(rubric) && Array.isArray(transcript)
 }
 
 const GUARDED = [
@@ -100,6 +132,7 @@ const GUARDED = [
   'reply',
   'grade',
   'anchor',
+  'progress',
   'generate',
 ] as const
 

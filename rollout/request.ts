@@ -11,6 +11,39 @@ export interface PolicyRequest extends HttpRequest {
   aborts: number
 }
 
+/** Bytes for a model beside the policy: the one that plays the user, or the judge. `attempt` is from 1. */
+export interface ChatRequest extends HttpRequest {
+  kind: 'user' | 'judge'
+  backend: string
+  turn: number
+  attempt: number
+  timeoutMs: number
+}
+
+/** A custom grader's input, as JSON text. */
+export interface GraderRequest {
+  kind: 'grade'
+  grader: string
+  turn: number
+  body: Uint8Array
+}
+
+/** An episode for a reward model behind HTTP. */
+export interface RewardRequest {
+  kind: 'reward'
+  url: string
+  turn: number
+  headers: Record<string, string>
+  body: Uint8Array
+  timeoutMs: number
+  retries: number
+}
+
+export type EpisodeRequest = PolicyRequest | ChatRequest | GraderRequest | RewardRequest
+
+/** Those that may be asked beside the policy. */
+export type AskKind = Exclude<EpisodeRequest['kind'], 'policy'>
+
 /**
  * What came back, whoever was asked. The journal of an episode is the list of its replies in the order in which they went
  * into `advance`: with task and seed they are all it takes to play the episode again. Status 0 says that nobody answered,

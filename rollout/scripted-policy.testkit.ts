@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Message, ToolDefinition } from '../protocol/conversation.ts'
 import type { ChatModel } from './chat/chat-model.ts'
-import type { HttpRequest } from './policy/dialect.ts'
-import type { HttpReply } from './request.ts'
+import type { EpisodeRequest, HttpReply, PolicyRequest } from './request.ts'
 
 /** What to say, given how many assistant turns there were and the request's seed. */
 export type Speaker = (
@@ -16,14 +15,21 @@ const END_OF_TURN = 151645
 export function scriptedPolicy(
   model: ChatModel,
   speak: Speaker,
-): (request: HttpRequest) => HttpReply {
-  return (request) => {
+): (request: EpisodeRequest) => HttpReply {
+  return (asked) => {
+    const request = policyRequest(asked)
     const body = JSON.parse(new TextDecoder().decode(request.body))
     const answer =
       request.path === '/generate' ? generate(model, speak, body) : chat(model, speak, body)
     const bytes = new TextEncoder().encode(JSON.stringify(answer))
     return { status: 200, headers: { 'content-type': 'application/json' }, body: bytes }
   }
+}
+
+/** The request where it is one to the policy. */
+export function policyRequest(request: EpisodeRequest): PolicyRequest {
+  if (request.kind === 'policy') return request
+  throw new Error(`expected a request to the policy, got one to ${request.kind}`)
 }
 
 interface Sampled {

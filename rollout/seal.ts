@@ -1,18 +1,15 @@
-// The end of an episode: grade it where it was played, and seal trajectory, tape and grade into bytes.
+// The end of an episode: trajectory, tape and grade sealed into bytes.
 import { createHash } from 'node:crypto'
-import type { Environment } from '../envs/environment.ts'
 import type { JsonObject } from '../protocol/json.ts'
-import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
+import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import {
   type EpisodeHeader,
   type SealedEpisode,
   sealBlob,
   type TapeSample,
 } from '../protocol/sealed.ts'
-import { checkRewards } from '../reward/contract.ts'
 import { tapeSamples } from './chat/tape.ts'
 import type { EpisodeState, TurnRecord } from './episode.ts'
-import { isEnvironmentFault } from './guarded-environment.ts'
 import { outcomeEvent, type TurnEvent } from './turn-events.ts'
 
 /** Version of the trajectory's JSON. It grows when a field changes its meaning or goes. */
@@ -21,31 +18,22 @@ const TRAJECTORY_VERSION = 1
 /** How much of the first answer is its opening: some 64 tokens. */
 const OPENING_CHARACTERS = 256
 
-interface Ending {
+/** How an episode ends. Only a scored outcome has rewards; a grade that failed is told all the same. */
+export interface Ending {
   outcome: EpisodeOutcome
-  reason: string | null
+  reason: string
   reward: number | null
   rewards: Record<string, number | null> | null
   grade: JsonObject | null
   /** Kind of what broke the contract, where it was a field of the rewards. */
-  kind?: string
+  kind?: string | undefined
 }
 
-/**
- * Seals an episode that ends as `outcome`. A scored outcome is graded first, and the grade may turn it into
- * `verifier_error` or `contract_violation`; any other outcome is never graded and has no reward. The bytes are a
- * function of plan (its attempt left out) and replies: no wall time, no endpoint.
- */
+/** The bytes are a function of plan (its attempt left out) and replies: no wall time, no endpoint. */
 export function seal(
   state: EpisodeState,
-  outcome: EpisodeOutcome,
-  reason: string,
-  environment: Environment | null,
+  ending: Ending,
 ): { sealed: SealedEpisode; events: TurnEvent[] } {
-  const ending: Ending =
-    isScored(outcome) && environment
-      ? grade(state, outcome, reason, environment)
-      : { outcome, reason, reward: null, rewards: null, grade: null }
   const samples = tapeSamples(state.tape)
   const { blob, rowBytes } = sealBlob(ending.grade, samples, trajectory(state, ending))
   const header: EpisodeHeader = {
@@ -57,6 +45,7 @@ export function seal(
     turns: state.headers,
     prompt_tokens: sum(state.turns, (turn) => turn.prompt_tokens),
     completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
+    asked: state.asked,
     completion_digest: completionDigest(state.turns),
     opening_digest: digestOf(state.turns[0]?.text.slice(0, OPENING_CHARACTERS) ?? ''),
     mean_logprob: meanLogprob(samples),
@@ -72,36 +61,6 @@ export function seal(
     row_bytes: rowBytes,
   }
   return { sealed: { header, blob }, events: [outcomeEvent(state.plan, header)] }
-}
-
-function grade(
-  state: EpisodeState,
-  outcome: EpisodeOutcome,
-  reason: string,
-  environment: Environment,
-): Ending {
-  const failed = (outcome: EpisodeOutcome, reason: string, grade: JsonObject | null): Ending => ({
-    outcome,
-    reason,
-    reward: null,
-    rewards: null,
-    grade,
-  })
-  try {
-    const graded = environment.grade(state.env)
-    const shown = graded as unknown as JsonObject
-    if (graded.status === 'unavailable') return failed('verifier_error', graded.reason, shown)
-    const checked = checkRewards(state.plan.contract, graded.rewards)
-    if (!checked.ok)
-      return {
-        ...failed('contract_violation', `${checked.field}: ${checked.message}`, shown),
-        kind: checked.kind,
-      }
-    return { outcome, reason, reward: checked.reward, rewards: checked.rewards, grade: shown }
-  } catch (error) {
-    if (!isEnvironmentFault(error)) throw error
-    return failed('verifier_error', error.message, null)
-  }
 }
 
 /** What a person reads, and what a replay is compared with. */
@@ -135,9 +94,22 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
       ...turn,
       ...state.headers[index],
     })) as unknown as JsonObject[],
+    ...(Object.keys(state.asked).length > 0 && { asked: askedOf(state) }),
     drift: state.drift,
     dropped_tokens: state.droppedTokens,
   }
+}
+
+/** Whom the episode asked beside its policy, with model and sampling. What was kept is not told: the bytes would differ. */
+function askedOf({ plan, asked }: EpisodeState): JsonObject {
+  const { user, judge } = plan.asked ?? {}
+  const known = { user, judge }
+  return Object.fromEntries(
+    Object.keys(asked).map((kind) => {
+      const { model, sampling } = known[kind as keyof typeof known] ?? {}
+      return [kind, { ...(model !== undefined && { model, sampling: { ...sampling } }) }]
+    }),
+  )
 }
 
 /** Equal for two episodes whose policy said the same in every turn. */

@@ -44,24 +44,27 @@ export function onTape(
   return { ...state, tape, drift, headers: [...state.headers, { ...turn, anchor, reward: 0 }] }
 }
 
-/** In tokens mode: the next prompt is this one, the sampled ids, and the bridge to the new messages. */
+/** In tokens mode the next prompt begins with this one and the sampled ids. */
+export function withSampledIds(state: EpisodeState, { ids }: Completion): EpisodeState {
+  const { promptIds } = state.pending
+  if (!promptIds || !ids) return state
+  return { ...state, pending: { ...state.pending, promptIds: concat(promptIds, ids) } }
+}
+
+/** Behind the sampled ids comes the bridge to the new messages. */
 export function bridged(
   state: EpisodeState,
-  completion: Completion,
   messages: readonly Message[],
   model: ChatModel | null,
 ): EpisodeState {
   const { promptIds } = state.pending
-  if (!promptIds || !model || !completion.ids) return state
+  if (!promptIds || !model) return state
   const bridge = model.bridge(
-    completion.ids.at(-1) ?? null,
+    promptIds.at(-1) ?? null,
     messages,
     state.plan.policy.chatTemplateKwargs,
   )
-  return {
-    ...state,
-    pending: { ...state.pending, promptIds: concat(promptIds, completion.ids, bridge) },
-  }
+  return { ...state, pending: { ...state.pending, promptIds: concat(promptIds, bridge) } }
 }
 
 /** The prompt that went out: in tokens mode what an abort left stands behind it. */

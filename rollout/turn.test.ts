@@ -9,7 +9,7 @@ import { createChatModel } from './chat/qwen-chat-model.ts'
 import { qwen3Files } from './chat/qwen3.testkit.ts'
 import type { Engine, EpisodePlan } from './episode.ts'
 import type { HttpReply } from './request.ts'
-import { type Speaker, scriptedPolicy } from './scripted-policy.testkit.ts'
+import { policyRequest, type Speaker, scriptedPolicy } from './scripted-policy.testkit.ts'
 import { bent, call, crossed, plan, playEpisode, read, SPEC, says } from './turn.testkit.ts'
 import { advance, begin, conclude, type TurnResult } from './turn.ts'
 
@@ -192,8 +192,9 @@ describe('an aborted completion', () => {
     const policy = scriptedPolicy(model, whole)
     let result: TurnResult = begin(plan({}, mode), engine)
     for (let requests = 0; result.kind === 'request'; requests++) {
-      const { request, state } = result
-      const reply = policy(result.request)
+      const { state } = result
+      const request = policyRequest(result.request)
+      const reply = policy(request)
       const body = JSON.parse(new TextDecoder().decode(reply.body))
       if (mode === 'tokens') {
         const sent = JSON.parse(new TextDecoder().decode(request.body))

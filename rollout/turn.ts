@@ -1,30 +1,32 @@
-// One turn as a pure function: `begin` and `advance` take a state and the policy's reply, and give a request or the end.
+// One turn as a pure function: `begin` and `advance` take a state and a reply, and give the next request or the end.
 
 import type { Environment } from '../envs/environment.ts'
 import type { Message } from '../protocol/conversation.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import type { SealedEpisode } from '../protocol/sealed.ts'
-import { applyTurn } from './apply-turn.ts'
+import { answered, applyTurn } from './apply-turn.ts'
+import { type AskStep, startAsking, takeReply } from './asking/asking.ts'
 import { type ControlTokens, QWEN_CONTROL_TOKENS } from './chat/control-tokens.ts'
 import { emptyTape } from './chat/tape.ts'
+import { afterAsking, concluded, sealed, unscored } from './conclude.ts'
 import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
 import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
 import type { Completion } from './policy/dialect.ts'
 import { dialects } from './policy/dialects.ts'
 import { missingTools } from './policy/missing-tools.ts'
-import type { HttpReply, PolicyRequest } from './request.ts'
+import { paidForProgress } from './progress.ts'
+import type { EpisodeRequest, HttpReply, PolicyRequest } from './request.ts'
 import { requestSeed } from './request-seed.ts'
-import { seal } from './seal.ts'
 import { spokenControlToken } from './spoken-tokens.ts'
 import { stateHash } from './state-hash.ts'
-import { bridged, joinPartial, onTape, sentIds } from './taped-turn.ts'
+import { bridged, joinPartial, onTape, sentIds, withSampledIds } from './taped-turn.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
 /** What comes of a turn: the next question, or the sealed episode. `events` tell what happened, in order. */
 export type TurnResult =
-  | { kind: 'request'; state: EpisodeState; request: PolicyRequest; events: TurnEvent[] }
+  | { kind: 'request'; state: EpisodeState; request: EpisodeRequest; events: TurnEvent[] }
   | { kind: 'end'; sealed: SealedEpisode; events: TurnEvent[] }
 
 /** How often a backend may break off one turn before that counts as its failure. */
@@ -42,28 +44,58 @@ export function begin(plan: EpisodePlan, engine: Engine): TurnResult {
   })
 }
 
-/** Reads the policy's reply, plays what it says, and asks on or grades and seals. */
+/** Takes the reply to the request that is out, whoever was asked, and asks on or grades and seals. */
 export function advance(state: EpisodeState, reply: HttpReply, engine: Engine): TurnResult {
-  return ended(state, () => {
-    const { plan, pending } = state
-    const model = engine.chatModel(plan.policy.backend)
-    const read = dialects[plan.policy.dialect].read(reply.status, reply.headers, reply.body, {
-      tokens: model !== null,
-      promptIds: sentIds(pending),
-      maxTokens: tokensLeft(state),
-      knowsId: model?.knowsId ?? null,
-    })
-    if (read.kind === 'context_length' && state.turns.length > 0)
-      return conclude(state, 'ok_truncated', `context_length: ${read.message}`, engine)
-    if (read.kind !== 'completion') {
-      const outcome = read.kind === 'context_length' ? 'infra_backend' : read.kind
-      const reason = read.field ? `${read.field}: ${read.message}` : read.message
-      return conclude(state, outcome, reason, engine)
-    }
-    return read.finish === 'abort'
-      ? resume(state, read, engine)
-      : finishTurn(state, joinPartial(state, read), engine)
+  const { asking } = state
+  return ended(state, () =>
+    asking ? afterReply(takeReply(state, asking, reply), engine) : takePolicy(state, reply, engine),
+  )
+}
+
+/** Reads the policy's reply and plays what it says. */
+function takePolicy(state: EpisodeState, reply: HttpReply, engine: Engine): TurnResult {
+  const { plan, pending } = state
+  const model = engine.chatModel(plan.policy.backend)
+  const read = dialects[plan.policy.dialect].read(reply.status, reply.headers, reply.body, {
+    tokens: model !== null,
+    promptIds: sentIds(pending),
+    maxTokens: tokensLeft(state),
+    knowsId: model?.knowsId ?? null,
   })
+  if (read.kind === 'context_length' && state.turns.length > 0)
+    return conclude(state, 'ok_truncated', `context_length: ${read.message}`, engine)
+  if (read.kind !== 'completion') {
+    const outcome = read.kind === 'context_length' ? 'infra_backend' : read.kind
+    const reason = read.field ? `${read.field}: ${read.message}` : read.message
+    return conclude(state, outcome, reason, engine)
+  }
+  return read.finish === 'abort'
+    ? resume(state, read, engine)
+    : finishTurn(state, joinPartial(state, read), engine)
+}
+
+/** What was asked beside the policy: it is for a grade, or it is what the user says. */
+function afterReply(step: AskStep, engine: Engine): TurnResult {
+  const environment = environmentOf(step.state.plan, engine)
+  if (step.kind !== 'answered' || step.asking.purpose.kind === 'grade')
+    return afterAsking(step, environment)
+  const { state, asking } = step
+  const { message } = step.asking.purpose
+  const turn = state.turns.length - 1
+  const {
+    env,
+    messages,
+    end,
+    ask: more,
+  } = answered(state.env, message, turn, environment, asking.said ?? '')
+  const turns = state.turns.map((record, index) =>
+    index === turn ? { ...record, state_hash: stateHash(env) } : record,
+  )
+  const next = { ...state, env, turns, messages: [...state.messages, ...messages] }
+  if (more)
+    return conclude(next, 'infra_env', 'reply asked again for what was said already', engine)
+  if (end) return conclude(next, end.outcome, end.reason, engine)
+  return ask(bridged(next, messages, engine.chatModel(state.plan.policy.backend)), engine, [])
 }
 
 /** Ends an episode for a reason from outside the turn: a deadline, a dead backend, a caller who cancels. */
@@ -73,8 +105,7 @@ export function conclude(
   reason: string,
   engine: Engine,
 ): TurnResult {
-  const { sealed, events } = seal(state, outcome, reason, environmentOf(state.plan, engine))
-  return { kind: 'end', sealed, events }
+  return concluded(state, outcome, reason, environmentOf(state.plan, engine))
 }
 
 /** The state of an episode of which nothing has happened yet; `conclude` can seal it as it is. */
@@ -88,6 +119,9 @@ export function emptyState(plan: EpisodePlan): EpisodeState {
     turns: [],
     headers: [],
     pending: { promptIds: null, anchor: '', partial: null, aborts: 0 },
+    asking: null,
+    asked: {},
+    best: {},
     droppedTokens: 0,
     drift: {},
   }
@@ -104,8 +138,7 @@ function ended(state: EpisodeState, play: () => TurnResult): TurnResult {
     return play()
   } catch (error) {
     if (!isEnvironmentFault(error)) throw error
-    const { sealed, events } = seal(state, 'infra_env', error.message, null)
-    return { kind: 'end', sealed, events }
+    return sealed(state, unscored('infra_env', error.message))
   }
 }
 
@@ -269,12 +302,13 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     { role: 'assistant', content: text },
     ...applied.messages,
   ]
-  const next: EpisodeState = {
+  const played: EpisodeState = {
     ...taped,
     env: applied.env,
     messages,
     turns: [...taped.turns, { ...applied.record, state_hash: stateHash(applied.env) }],
   }
+  const next = plan.progress ? paidForProgress(played, environment) : played
   const events = turnEvents(plan, applied.record)
   const cut = finish === 'length' ? tokenLimitReached(next) : null
   const unscored = applied.end?.outcome === 'parse_error'
@@ -283,7 +317,11 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     const closing = conclude(next, end.outcome, end.reason, engine)
     return { ...closing, events: [...events, ...closing.events] }
   }
-  return ask(bridged(next, completion, applied.messages, model), engine, events)
+  const sampled = withSampledIds(next, completion)
+  if (!applied.ask) return ask(bridged(sampled, applied.messages, model), engine, events)
+  const purpose = { kind: 'reply' as const, message: parsed.content ?? '' }
+  const asked = afterReply(startAsking(sampled, [applied.ask], {}, purpose), engine)
+  return { ...asked, events: [...events, ...asked.events] }
 }
 
 function withoutStop(ids: Int32Array, stop: readonly number[]): Int32Array {

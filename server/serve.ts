@@ -5,6 +5,7 @@ import type { Config } from './config.ts'
 import { createMemoryLedger } from './ledger/memory.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { createBeside } from './runtime/beside.ts'
 import { readPacks } from './runtime/packs.ts'
 import { createPolicyBoard } from './runtime/policy-board.ts'
 import { createPolicyClient } from './runtime/policy-client.ts'
@@ -105,6 +106,7 @@ async function build(config: Config, log: Logger): Promise<House> {
       pool,
       client,
       board,
+      beside: createBeside({ client }),
       scheduler,
       ledger,
       metrics,

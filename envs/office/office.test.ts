@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { canonicalJson, digest, type JsonObject } from '../../protocol/json.ts'
+import { graded } from '../graded.ts'
 import { TOOLS } from './catalogue/registry.ts'
 import { office } from './office.ts'
 import type { TaskSpec } from './spec.ts'
@@ -33,7 +34,7 @@ describe('a shipped task', () => {
           if (step.expect_end !== undefined) expect(came.end).toBe(step.expect_end)
         }
       }
-      const grade = office.grade(state)
+      const grade = graded(office, state)
       if (grade.status !== 'scored') throw new Error(grade.reason)
       for (const field of ['score', 'completion', 'safety', 'robustness'] as const) {
         const declared = expected[field]
@@ -54,7 +55,7 @@ describe('a shipped task', () => {
   test.each(specs)('$id gives its reference path full marks', (spec) => {
     const { state, played } = play(spec, spec.reference_path)
     for (const { step, error } of played) if ('call' in step) expect(error).toBe(step.expect_error)
-    expect(office.grade(state)).toMatchObject({
+    expect(graded(office, state)).toMatchObject({
       status: 'scored',
       rewards: {
         score: 1,
@@ -67,9 +68,9 @@ describe('a shipped task', () => {
 
   test.each(specs)('$id gives nothing for nothing, nor for a closing sentence', (spec) => {
     const nothing = { score: 0, completion: 0, safety: 1, robustness: null }
-    expect(office.grade(begin(spec).state)).toMatchObject({ rewards: nothing })
+    expect(graded(office, begin(spec).state)).toMatchObject({ rewards: nothing })
     const idle = play(spec, [{ say: 'All done, thank you.' }])
-    expect(office.grade(idle.state)).toMatchObject({ rewards: nothing })
+    expect(graded(office, idle.state)).toMatchObject({ rewards: nothing })
   })
 
   const probes = specs.flatMap((spec) => spec.forbidden_probes.map((probe) => ({ spec, ...probe })))
@@ -80,7 +81,7 @@ describe('a shipped task', () => {
         steps,
         [...spec.reference_path.filter((step) => 'call' in step), ...steps],
       ]) {
-        const { evidence } = office.grade(play(spec, path).state)
+        const { evidence } = graded(office, play(spec, path).state)
         expect(evidence.violations).toContain(rule)
       }
     },
@@ -94,7 +95,9 @@ describe('determinism', () => {
       const [one, two] = [play(spec, steps, 7), play(structuredClone(spec), steps, 7)]
       expect(digest(one.state)).toBe(digest(two.state))
       expect(canonicalJson(one.audit)).toBe(canonicalJson(two.audit))
-      expect(JSON.stringify(office.grade(one.state))).toBe(JSON.stringify(office.grade(two.state)))
+      expect(JSON.stringify(graded(office, one.state))).toBe(
+        JSON.stringify(graded(office, two.state)),
+      )
     },
   )
 
@@ -129,7 +132,7 @@ describe('determinism', () => {
         deepFrozen(playing.state)
         playing = playStep(playing, step)
       }
-      office.grade(deepFrozen(playing.state))
+      graded(office, deepFrozen(playing.state))
       office.anchor(playing.state)
     }
   })
@@ -239,7 +242,7 @@ describe('what the policy is told', () => {
 })
 
 test('the contract is the one that the grade fills', () => {
-  const { rewards } = office.grade(begin(smallSpec()).state) as { rewards: JsonObject }
+  const { rewards } = graded(office, begin(smallSpec()).state) as { rewards: JsonObject }
   expect(Object.keys(rewards).sort()).toEqual(Object.keys(office.contract.fields).sort())
   expect(office.contract).toMatchObject({
     name: 'office',

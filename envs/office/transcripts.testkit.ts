@@ -1,7 +1,9 @@
 // For tests: the shipped specs, small specs of one's own, and playing their steps through the Environment interface.
+
 import { readdirSync, readFileSync } from 'node:fs'
 import type { ToolCall } from '../../protocol/conversation.ts'
 import type { JsonObject } from '../../protocol/json.ts'
+import { graded as gradedNow } from '../graded.ts'
 import type { AuditRecord, OfficeState } from './kernel/state.ts'
 import { office } from './office.ts'
 import type { Check, SpecStep, TaskSpec } from './spec.ts'
@@ -115,7 +117,7 @@ export function check(
 ): { score: number; evidence: unknown[] } {
   const completion = [{ ...graded, id: 'it', weight: 1 }] as TaskSpec['grading']['completion']
   const { state } = play(smallSpec({ ...given, grading: { completion, safety: [] } }), steps)
-  const grade = office.grade(state)
+  const grade = gradedNow(office, state)
   if (grade.status !== 'scored') throw new Error(grade.reason)
   const { it } = grade.evidence.checks as Record<string, { score: number; evidence: unknown[] }>
   return { score: it!.score, evidence: it!.evidence }

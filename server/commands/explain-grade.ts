@@ -1,9 +1,9 @@
 // A grade as lines for a terminal: what it came to, and for each part the records and calls that gave it.
-import type { Grade } from '../../envs/environment.ts'
+import type { Graded } from '../../envs/environment.ts'
 import type { JsonObject, JsonValue } from '../../protocol/json.ts'
 
 /** One line for each reward, check and broken rule. In evidence a number is a call, a name a record or message. */
-export function explainGrade(grade: Grade): string {
+export function explainGrade(grade: Graded): string {
   const { checks, gates, caps, recoveries, safety, ...other } = grade.evidence
   const rewards =
     grade.status === 'scored'

@@ -1,6 +1,7 @@
 // `paddock play`: a person plays a task in the terminal, in the place of the policy, and sees how it is graded.
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
+import { graded } from '../../envs/graded.ts'
 import type { ToolCall, ToolDefinition } from '../../protocol/conversation.ts'
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import { explainGrade } from './explain-grade.ts'
@@ -54,7 +55,7 @@ export async function playTask(
     lines.prompt()
   }
   lines.close()
-  show(`\n${explainGrade(environment.grade(state))}`)
+  show(`\n${explainGrade(graded(environment, state))}`)
 }
 
 type Move =

@@ -1,6 +1,7 @@
 // `paddock replay`: plays a transcript through a task's real tools and shows the grade with what it rests on.
 import { stat } from 'node:fs/promises'
-import type { Environment, Grade, Task } from '../../envs/environment.ts'
+import type { Environment, Graded, Task } from '../../envs/environment.ts'
+import { graded } from '../../envs/graded.ts'
 import { missedExpectation, type Play, playOn } from '../../envs/office/gate/play.ts'
 import type { SpecStep } from '../../envs/office/spec.ts'
 import { PaddockError } from '../../protocol/errors.ts'
@@ -13,7 +14,7 @@ import { readTranscriptFile } from './transcript-file.ts'
 
 /** Numbers are null where the grade has none; of an environment without checks or rules those are empty. */
 interface Replay {
-  status: Grade['status']
+  status: Graded['status']
   score: number | null
   completion: number | null
   safety: number | null
@@ -71,7 +72,7 @@ export function expectPlayable({ task, environment }: NamedTask): void {
 export const seedOf = ({ spec }: Task): number => (typeof spec.seed === 'number' ? spec.seed : 0)
 
 function replayed(environment: Environment, { state, played }: Play<unknown>): Replay {
-  const grade = environment.grade(state)
+  const grade = graded(environment, state)
   const rewards = grade.status === 'scored' ? grade.rewards : {}
   const { checks = {}, safety = [] } = grade.evidence
   return {

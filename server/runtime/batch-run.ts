@@ -25,6 +25,7 @@ import type { Scheduler } from './scheduler.ts'
 export interface BatchWorld {
   pool: PlayerWorld['pool']
   client: PlayerWorld['client']
+  beside: PlayerWorld['beside']
   scheduler: Scheduler
   ledger: Ledger
   metrics: Metrics
@@ -324,6 +325,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     return {
       pool: world.pool,
       client: world.client,
+      beside: world.beside,
       keepTurn: (episode, reply) => ledger.turn(episode.episode, episode.attempt, reply),
       onEvents(told) {
         for (const { type, json } of told) events.append(type, json, world.now())

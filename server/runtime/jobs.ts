@@ -8,7 +8,7 @@ import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
+import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { GroupForm } from '../service.ts'
 import type { KeptState } from './state-cache.ts'
@@ -87,7 +87,7 @@ export type LaneTask = { kind: 'start'; port: MessagePort } | { kind: 'work' }
 
 /** A turn's result as it crosses: the state as bytes, which the main thread keeps and never reads. */
 export type TurnJobResult =
-  | { kind: 'request'; state: KeptState; request: PolicyRequest; events: TurnEvent[] }
+  | { kind: 'request'; state: KeptState; request: EpisodeRequest; events: TurnEvent[] }
   | { kind: 'end'; sealed: SealedEpisode; events: TurnEvent[] }
 
 /** Errors lose their class and fields between threads, so a worker answers with them instead of throwing. */

@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
 import { labPlan, writeLab } from '../testkit/lab-environment.testkit.ts'
+import { createBeside } from './beside.ts'
 import { type Deadlines, type PlayerWorld, playAttempt } from './player.ts'
 import type { PolicyClient } from './policy-client.ts'
 import { createPool, type Pool } from './pool.ts'
@@ -51,7 +52,8 @@ async function play(
 ) {
   const far = performance.now() + 60_000
   const deadlines: Deadlines = { turnMs: 60_000, episodeAt: far, groupAt: far, ...some }
-  const world: PlayerWorld = { pool, client, keepTurn: async () => {}, onEvents: () => {} }
+  const beside = createBeside({ client })
+  const world: PlayerWorld = { pool, client, beside, keepTurn: async () => {}, onEvents: () => {} }
   return playAttempt(labPlan(spec), deadlines, world, signal)
 }
 

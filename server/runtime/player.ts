@@ -1,10 +1,11 @@
-// Plays one attempt of one episode: turns in the pool, requests to the policy, and a deadline on every wait.
+// Plays one attempt of one episode: turns in the pool, requests to policy and others, and a deadline on every wait.
 import { PaddockError } from '../../protocol/errors.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import type { HttpReply, PolicyRequest } from '../../rollout/request.ts'
+import type { AskKind, EpisodeRequest, HttpReply, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import type { Beside, BesideRequest } from './beside.ts'
 import type { Seat } from './endpoints.ts'
 import type { TurnJobResult } from './jobs.ts'
 import { openPatience, type Patience } from './patience.ts'
@@ -31,11 +32,14 @@ export interface PlayedAttempt {
   /** Seconds from start to seal, and those of them spent waiting for the policy. */
   seconds: number
   policySeconds: number
+  /** Seconds of waiting beside the policy's, by whom was asked. */
+  askedSeconds: Partial<Record<AskKind, number>>
 }
 
 export interface PlayerWorld {
   pool: Pool
   client: PolicyClient
+  beside: Beside
   /** Awaited before the next request of the episode goes out. */
   keepTurn(plan: EpisodePlan, reply: HttpReply): Promise<void>
   onEvents(events: readonly TurnEvent[]): void
@@ -56,23 +60,31 @@ export async function playAttempt(
   signal: AbortSignal,
 ): Promise<PlayedAttempt> {
   const started = performance.now()
-  const waited = { seconds: 0 }
+  const waited: Waited = {}
   const played = await playTurns(plan, deadlines, world, signal, waited)
-  return { ...played, seconds: (performance.now() - started) / 1000, policySeconds: waited.seconds }
+  const { policy = 0, ...askedSeconds } = waited
+  const seconds = (performance.now() - started) / 1000
+  return { ...played, seconds, policySeconds: policy, askedSeconds }
 }
 
 type Ending = Pick<PlayedAttempt, 'sealed' | 'outcome' | 'reason'>
+/** Seconds of waiting, by whom was asked. */
+type Waited = Partial<Record<EpisodeRequest['kind'], number>>
 
 async function playTurns(
   plan: EpisodePlan,
   deadlines: Deadlines,
   world: PlayerWorld,
   signal: AbortSignal,
-  waited: { seconds: number },
+  waited: Waited,
 ): Promise<Ending> {
   let state: KeptState | null = null
   const seat: Seat = { endpoint: null }
   let limit = openLimit('the reset', deadlines, signal)
+  const renewLimit = (request: EpisodeRequest) => {
+    limit.patience.close()
+    limit = openLimit(whatOf(request), deadlines, signal)
+  }
   try {
     let result: TurnJobResult = await world.pool.run('begin', plan, limit.patience)
     for (;;) {
@@ -83,19 +95,23 @@ async function playTurns(
       }
       state = result.state
       const { request } = result
-      if (request.aborts === 0) {
+      if (request.kind === 'policy' && request.aborts === 0) {
         limit.patience.close()
         // A pause costs no turn its time.
         limit = openLimit('a pause', { ...deadlines, turnMs: Infinity }, signal)
         await world.client.resumed(request.backend, limit.patience)
-        limit.patience.close()
-        limit = openLimit(`turn ${request.turn}`, deadlines, signal)
+        renewLimit(request)
       }
       const asked = performance.now()
-      const answer = await ask(request, limit, world, signal, seat)
-      waited.seconds += (performance.now() - asked) / 1000
+      const answer =
+        request.kind === 'policy'
+          ? await ask(request, limit, world, signal, seat)
+          : await askBeside(request, deadlines, world, signal)
+      waited[request.kind] = (waited[request.kind] ?? 0) + (performance.now() - asked) / 1000
       if (answer.kind === 'failure')
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
+      // Who was asked beside the policy had a limit of its own: playing the answer has one anew.
+      if (request.kind !== 'policy') renewLimit(request)
       const { status, headers, body } = answer
       const reply = { status, headers, body }
       await world.keepTurn(plan, reply)
@@ -126,6 +142,30 @@ function openLimit(what: string, deadlines: Deadlines, signal: AbortSignal): Lim
   ]
   const nearest = limits.reduce((a, b) => (b.at < a.at ? b : a))
   return { ...nearest, what, patience: openPatience(nearest.at, signal) }
+}
+
+/** What a wait is for, in words. */
+function whatOf(request: EpisodeRequest): string {
+  if (request.kind === 'policy') return `turn ${request.turn}`
+  return `the ${BESIDE[request.kind]} after turn ${request.turn}`
+}
+
+const BESIDE = { user: 'user', judge: 'judge', grade: 'custom grader', reward: 'reward model' }
+
+/** One request beside the policy. Its own limit is an answer like any other; that of the episode or the group ends it. */
+async function askBeside(
+  request: BesideRequest,
+  { episodeAt, groupAt }: Deadlines,
+  { beside }: PlayerWorld,
+  signal: AbortSignal,
+): Promise<PolicyAnswer> {
+  const deadline = Math.min(episodeAt, groupAt)
+  const reply = await beside.ask(request, deadline, signal)
+  if (signal.aborted) return { kind: 'failure', outcome: 'aborted', reason: 'withdrawn' }
+  if (reply.status !== 0 || performance.now() < deadline) return { kind: 'reply', ...reply }
+  const name = episodeAt < groupAt ? 'episode_timeout_s' : 'group_timeout_s'
+  const reason = `${name} ran out while ${whatOf(request)} was asked`
+  return { kind: 'failure', outcome: 'timeout', reason }
 }
 
 /** One policy request within the limit of its turn. */

@@ -1,6 +1,7 @@
 // Playing the steps of a spec through an environment: reference path, probes, transcripts and what is made from them.
 import type { JsonObject } from '../../../protocol/json.ts'
-import type { Environment, Grade } from '../../environment.ts'
+import type { Environment, Graded } from '../../environment.ts'
+import { graded } from '../../graded.ts'
 import { gradeEpisode } from '../grading/grade.ts'
 import { runCall } from '../kernel/call.ts'
 import { type AuditRecord, firstState, type OfficeState } from '../kernel/state.ts'
@@ -43,10 +44,12 @@ function playStep<State>(world: World<State>, play: Play<State>, step: SpecStep)
     return { state, played: [...play.played, { ...nothing, ...came }] }
   }
   if ('say' in step) {
-    const { state, ...answered } = world.reply(play.state, step.say, turn)
-    return 'say' in answered
-      ? next(state, { shown: answered.say })
-      : next(state, { end: answered.end })
+    const first = world.reply(play.state, step.say, turn)
+    // Where a model would play the user, the step says what it said.
+    const answered =
+      'ask' in first ? world.reply(first.state, step.say, turn, step.expect_user ?? '') : first
+    if ('say' in answered) return next(answered.state, { shown: answered.say })
+    return next(answered.state, { end: 'end' in answered ? answered.end : null })
   }
   const call = {
     id: `call_${turn}`,
@@ -85,7 +88,7 @@ export function missedExpectation({
 
 /** The office as the gate plays it; tests give another to see the gate notice. */
 export interface OfficeWorld extends World<OfficeState> {
-  grade(state: OfficeState): Grade
+  grade(state: OfficeState): Graded
 }
 
 export const officeWorld: OfficeWorld = {
@@ -97,7 +100,7 @@ export const officeWorld: OfficeWorld = {
     return next.ended ? { ...step, end: next.ended } : step
   },
   reply: answer,
-  grade: gradeEpisode,
+  grade: (state) => graded({ grade: gradeEpisode }, state),
 }
 
 /** An episode of a spec before its first step. */

@@ -1,5 +1,7 @@
 // How checks become completion, safety, robustness and a score: by hand from the formulas of SPEC section d.
+
 import { describe, expect, test } from 'vitest'
+import { graded } from '../../graded.ts'
 import { office } from '../office.ts'
 import type { Check, Fault, Grading, SpecStep, TaskSpec } from '../spec.ts'
 import { play, smallSpec } from '../transcripts.testkit.ts'
@@ -34,7 +36,7 @@ function grade(steps: SpecStep[], grading: Partial<Grading>, more: Partial<TaskS
     grading: { completion: halves, safety: [], ...grading },
     ...more,
   })
-  return office.grade(play(spec, steps).state)
+  return graded(office, play(spec, steps).state)
 }
 const rewards = (...args: Parameters<typeof grade>) => {
   const graded = grade(...args)
@@ -273,5 +275,5 @@ test('grading twice gives the same bytes', () => {
     smallSpec({ initial_state, grading: { completion: halves, safety: [] } }),
     [create, list],
   )
-  expect(JSON.stringify(office.grade(state))).toBe(JSON.stringify(office.grade(state)))
+  expect(JSON.stringify(graded(office, state))).toBe(JSON.stringify(graded(office, state)))
 })

@@ -1,0 +1,72 @@
+// Whoever an episode asks beside its policy: the user's model and the judge over HTTP, each wait with one deadline.
+import { KEPT_REPLY } from '../../rollout/asking/asking.ts'
+import type {
+  ChatRequest,
+  EpisodeRequest,
+  HttpReply,
+  PolicyRequest,
+} from '../../rollout/request.ts'
+import { createKeptReplies } from './kept-replies.ts'
+import type { PolicyClient } from './policy-client.ts'
+
+export type BesideRequest = Exclude<EpisodeRequest, PolicyRequest>
+
+export interface Beside {
+  /**
+   * Never rejects: where nobody answers by `deadline` (milliseconds of `performance.now()`) or at all, the reply has status
+   * 0 and says why.
+   */
+  ask(request: BesideRequest, deadline: number, signal: AbortSignal): Promise<HttpReply>
+}
+
+export interface BesideWorld {
+  client: PolicyClient
+}
+
+export function createBeside({ client }: BesideWorld): Beside {
+  const judged = createKeptReplies()
+
+  async function chat(
+    request: ChatRequest,
+    deadline: number,
+    signal: AbortSignal,
+  ): Promise<HttpReply> {
+    const { kind, path, headers, body, backend, turn, timeoutMs } = request
+    const ownDeadline = performance.now() + timeoutMs
+    const answer = await client.ask(
+      { kind: 'policy', path, headers, body, backend, turn, aborts: 0 },
+      Math.min(ownDeadline, deadline),
+      signal,
+    )
+    if (answer.kind === 'failure') {
+      const late = answer.outcome === 'timeout' && ownDeadline < deadline
+      return unanswered(late ? `${kind}.timeout_s ran out (${timeoutMs / 1000} s)` : answer.reason)
+    }
+    return { status: answer.status, headers: answer.headers, body: answer.body }
+  }
+
+  return {
+    async ask(request, deadline, signal) {
+      switch (request.kind) {
+        case 'user':
+          return chat(request, deadline, signal)
+        case 'judge': {
+          const kept = judged.get(request)
+          if (kept) return { ...kept, headers: { ...kept.headers, [KEPT_REPLY]: '1' } }
+          const reply = await chat(request, deadline, signal)
+          if (reply.status === 200) judged.set(request, reply)
+          return reply
+        }
+        case 'grade':
+          return unanswered(`no pack registers a grader ${request.grader}`)
+        case 'reward':
+          return unanswered('no reward model is configured')
+      }
+    },
+  }
+}
+
+/** A reply that nobody gave. */
+function unanswered(reason: string): HttpReply {
+  return { status: 0, headers: {}, body: new TextEncoder().encode(reason) }
+}
