@@ -1,0 +1,147 @@
+// The lower half of the dashboard: does the machinery hold.
+import { BACKEND, type PanelPlan, panel, q, quantile, type RowPlan } from './panel-plan.ts'
+
+/** The two quantiles of a histogram in seconds, by a label. */
+function latency(
+  title: string,
+  metric: string,
+  by: 'env' | 'backend',
+  description: string,
+): PanelPlan {
+  const selector = `paddock_${metric}_bucket{${by}=~"$${by}"}`
+  return panel('timeseries', title, 's', description, [
+    q(`p50 {{${by}}}`, quantile(0.5, `, ${by}`, selector)),
+    q(`p95 {{${by}}}`, quantile(0.95, `, ${by}`, selector)),
+  ])
+}
+
+export const SERVING_ROWS: RowPlan[] = [
+  {
+    title: 'Latency',
+    panels: [
+      latency(
+        'Time to first token p50/p95',
+        'time_to_first_token_seconds',
+        'backend',
+        'Only of backends with stream: true.',
+      ),
+      latency(
+        'Backend request p95',
+        'backend_request_duration_seconds',
+        'backend',
+        'Whole time of one try.',
+      ),
+      latency(
+        'Tool call p95',
+        'tool_call_duration_seconds',
+        'env',
+        'One call inside a worker thread.',
+      ),
+      latency(
+        'Env step p95',
+        'env_step_duration_seconds',
+        'env',
+        "The environment's share of one turn.",
+      ),
+      latency('Episode p95', 'episode_duration_seconds', 'env', "An episode's last attempt."),
+      latency(
+        'Group completion p95',
+        'group_duration_seconds',
+        'env',
+        'First attempt to verdict: the slowest member decides.',
+      ),
+    ],
+  },
+  {
+    title: 'Capacity and backends',
+    panels: [
+      panel(
+        'timeseries',
+        'Queue fill',
+        'percentunit',
+        'Queues that are bounded, against their bound.',
+        [q('{{queue}}', 'paddock_queue_depth / (paddock_queue_capacity > 0)')],
+      ),
+      panel(
+        'timeseries',
+        'Pool utilisation',
+        'percentunit',
+        'Thread-seconds of work a second and thread.',
+        [q('{{pool}}', 'pool:paddock_pool:utilization_rate5m')],
+      ),
+      panel(
+        'state-timeline',
+        'Backend breaker',
+        'short',
+        '1 while the breaker is open: nothing is sent but probes.',
+        [
+          q(
+            '{{backend}}',
+            `max by (backend) (paddock_backend_breaker_state{state="open",${BACKEND}})`,
+          ),
+        ],
+      ),
+      panel(
+        'timeseries',
+        'Backend errors',
+        'percentunit',
+        'Share of tries that brought no completion.',
+        [q('{{backend}}', `backend:paddock_backend_errors:ratio_rate5m{${BACKEND}}`)],
+      ),
+      panel(
+        'timeseries',
+        'Weight staleness p50/p90',
+        'short',
+        'Versions between the trainer and the oldest tokens of a leased group.',
+        [
+          q('p50', quantile(0.5, '', 'paddock_group_staleness_versions_bucket{mode=~"$mode"}')),
+          q('p90', quantile(0.9, '', 'paddock_group_staleness_versions_bucket{mode=~"$mode"}')),
+          q(
+            'trainer ahead of backends',
+            'max(paddock_policy_version) - min(paddock_backend_policy_version)',
+          ),
+        ],
+      ),
+      panel(
+        'timeseries',
+        'Event loop lag p99 / utilisation',
+        'short',
+        'The main loop: seconds of lag, and its busy share.',
+        [
+          q('lag p99', 'nodejs_eventloop_lag_p99_seconds{job="paddock"}'),
+          q('utilisation', 'paddock_eventloop_utilization_ratio'),
+        ],
+      ),
+    ],
+  },
+  {
+    title: 'Delivery and durability',
+    panels: [
+      panel(
+        'timeseries',
+        'Leases, redeliveries, acks',
+        'short',
+        'Groups on their way to the trainer.',
+        [
+          q('leased now', 'paddock_leases_active'),
+          q('handed out again / s', 'sum(rate(paddock_redeliveries_total[$__rate_interval]))'),
+          q('{{result}} / s', 'sum by (result) (rate(paddock_acks_total[$__rate_interval]))'),
+        ],
+      ),
+      panel('timeseries', 'Commit p99', 's', 'Write to durable in the ledger.', [
+        q('{{op}}', quantile(0.99, ', op', 'paddock_store_commit_seconds_bucket')),
+      ]),
+      panel(
+        'timeseries',
+        'Conservation gap (must be 0)',
+        'short',
+        'Groups that are counted nowhere, or twice.',
+        [
+          q('started, finished, in flight', 'paddock_groups_conservation:gap'),
+          q('finished, settled, ready, leased', 'paddock_groups_delivery:gap'),
+        ],
+        { below: 'green', steps: [['red', 1]] },
+      ),
+    ],
+  },
+]
