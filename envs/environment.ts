@@ -151,4 +151,6 @@ export interface Environment<State = unknown> {
   anchor(state: State): string
   /** The spec of the `index`-th generated task, for packs that say `generated`. */
   generate?(index: number, seed: number): JsonObject
+  /** The spec of a task that asks `request` and is graded by a reference answer, for environments that have such. */
+  question?(request: string, answer: string): JsonObject
 }

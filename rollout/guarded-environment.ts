@@ -134,6 +134,7 @@ const GUARDED = [
   'anchor',
   'progress',
   'generate',
+  'question',
 ] as const
 
 /** Guards by what they guard: one is asked for several times a turn. */

@@ -33,6 +33,7 @@ describe('/openapi.json', () => {
       'POST /v1/batches/{id}/lease',
       'POST /v1/batches/{id}/nack',
       'POST /v1/batches/{id}/resume',
+      'POST /v1/compat/slime',
       'POST /v1/heartbeat',
       'POST /v1/parse',
       'POST /v1/policy',

@@ -45,7 +45,8 @@ export function invalidRequest(issues: readonly SchemaIssue[]): PaddockError {
 export function problemOf(error: unknown): Problem {
   if (error instanceof PaddockError && ERROR_CODES[error.code].status < 500)
     return error.toProblem()
-  if (error instanceof PaddockError && error.code === 'draining') return error.toProblem()
+  if (error instanceof PaddockError && ERROR_CODES[error.code].status === 503)
+    return error.toProblem()
   if (error instanceof HTTPException) return httpProblem(error)
   const detail = 'the server failed at this request; its log says why'
   return new PaddockError('internal', detail).toProblem()

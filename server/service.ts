@@ -4,6 +4,7 @@ import type { GroupEnvelope } from '../protocol/delivery.ts'
 import type { AckRequest, AckResult, LeaseRequest } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
+import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
 
 export interface TaskSummary {
   id: string
@@ -78,6 +79,11 @@ export interface Service {
     pause?: boolean
   }): JsonObject
   heartbeat(request: { step: number; checkpoint_step?: number }): JsonObject
+  /**
+   * Grades a response that was sampled elsewhere as an episode of one turn. Throws `invalid_request` for a label that
+   * names nothing, `invalid_task` for one that is no answer to grade by.
+   */
+  grade(asked: ResponseToGrade): Promise<GradedResponse>
   /** The pure cores over HTTP, run in a worker. */
   parse(line: unknown): Promise<JsonObject>
   advantages(line: unknown): Promise<JsonObject>

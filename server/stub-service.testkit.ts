@@ -112,6 +112,10 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     },
     announcePolicy: (request) => ({ ...request }),
     heartbeat: (request) => ({ ...request }),
+    async grade(asked) {
+      note('grade', asked)
+      return { outcome: 'ok', reason: null, reward: 1 }
+    },
     async parse(line) {
       return { line: line as never }
     },

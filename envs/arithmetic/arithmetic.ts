@@ -110,6 +110,8 @@ export const arithmetic: Environment<State> = {
   anchor: (state) => digest({ task: state.spec.id, seen: state.seen }),
 
   generate: generateTask,
+
+  question: (request, answer) => ({ id: 'question', request: request || 'How many?', answer }),
 }
 
 function answerCall(name: string, args: JsonObject): { ok: boolean; content: string } {

@@ -39,6 +39,7 @@ const slimeSchema = z.strictObject({
     }, 'slime takes whole groups: groups.on_short is retry, top_up or drop, zero_variance deliver or drop, min_scored left out')
     .prefault({}),
 })
+export type SlimeSettings = z.output<typeof slimeSchema>
 
 export const dialectsSchema = z.strictObject({
   /** Hosts of engines that a request may name, beside the addresses of the backends. */

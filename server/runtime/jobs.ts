@@ -47,6 +47,8 @@ export interface Jobs {
   /** Contracts of all environments, by name. */
   environments: { in: null; out: Record<string, RewardContract> }
   generate: { in: { environment: string; count: number; seed: number }; out: JsonObject[] }
+  /** The spec of a task that asks `prompt` and has the reference answer; null where the environment has no such tasks. */
+  question: { in: { environment: string; prompt: string; answer: string }; out: JsonObject | null }
   /** Problems and public description of each spec. */
   inspect: {
     in: { environment: string; id: string; spec: JsonObject }[]

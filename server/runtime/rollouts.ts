@@ -13,6 +13,7 @@ import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import { gradeResponse } from './grade-response.ts'
 import type { PolicyBoard } from './policy-board.ts'
 import type { Gate } from './scheduler.ts'
 import type { TaskCatalogue } from './tasks.ts'
@@ -299,6 +300,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       openBatches: [...runs.values()].filter((run) => !run.isDone()).length,
       heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
     }),
+    grade: (asked) => gradeResponse(asked, world),
     parse: (line) => pool.run('parse', line),
     advantages: (line) => pool.run('advantages', line),
     note: (name) => ledger.note(name),

@@ -55,6 +55,10 @@ const handlers: Handlers = {
       throw new PaddockError('invalid_config', `environment ${environment} generates no tasks`)
     return Array.from({ length: count }, (_, index) => generate(index, seed))
   },
+  question({ environment, prompt, answer }, engine) {
+    const { question } = guardedEnvironment(environment, engine.environment(environment))
+    return question?.(prompt, answer) ?? null
+  },
   inspect: (specs, engine) =>
     specs.map(({ environment, id, spec }) =>
       inspect(engine.environment(environment), id, environment, spec),
