@@ -32,6 +32,7 @@ export const ERROR_CODES = {
   queue_full: { status: 429, retryable: true, title: 'The server has all the work it takes' },
   not_graded: { status: 503, retryable: true, title: 'The reward cannot be had now' },
   draining: { status: 503, retryable: true, title: 'The server is stopping' },
+  store_failed: { status: 503, retryable: true, title: 'The ledger cannot be written' },
   internal: { status: 500, retryable: false, title: 'A fault of the server' },
 } as const satisfies Record<string, { status: number; retryable: boolean; title: string }>
 

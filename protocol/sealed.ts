@@ -69,6 +69,12 @@ export interface SealedEpisode {
   blob: Uint8Array
 }
 
+/** A sealed episode as it is read back: its blob, and where the blob's first part ends. */
+export interface KeptEpisode {
+  header: Pick<EpisodeHeader, 'row_bytes'>
+  blob: Uint8Array
+}
+
 /** The blob of an episode: what a trainer reads first, what a person reads behind it. */
 export function sealBlob(
   grade: JsonObject | null,
@@ -84,7 +90,7 @@ export function sealBlob(
 }
 
 /** The trajectory's JSON text. */
-export function trajectoryOf({ header, blob }: SealedEpisode): Uint8Array {
+export function trajectoryOf({ header, blob }: KeptEpisode): Uint8Array {
   return blob.subarray(header.row_bytes)
 }
 

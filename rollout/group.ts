@@ -17,6 +17,8 @@ export interface Member {
   phase: 'waiting' | 'running' | 'ended'
   /** Set once the member has ended for good. */
   outcome: EpisodeOutcome | null
+  /** Its attempt had begun when the server ended: it waits to go on. */
+  interrupted: boolean
 }
 
 export interface GroupState {
@@ -29,6 +31,7 @@ export interface GroupState {
 export type GroupEvent =
   | { type: 'start'; index: number }
   | { type: 'end'; index: number; outcome: EpisodeOutcome }
+  | { type: 'interrupt'; index: number }
   | { type: 'close'; why: 'cancel' | 'deadline' }
 
 /** Failures after which another attempt may do better. A caller's abort and what the model wrote are final. */
@@ -59,7 +62,14 @@ export function groupReducer(state: GroupState, event: GroupEvent): GroupState {
       return withMember(state, event.index, 'waiting', (member) => ({
         ...member,
         phase: 'running',
+        interrupted: false,
       }))
+    case 'interrupt':
+      return withMember(state, event.index, 'running', (member) =>
+        state.closing
+          ? { ...member, phase: 'ended', outcome: outcomeOf(state.closing) }
+          : { ...member, phase: 'waiting', interrupted: true },
+      )
     case 'end':
       return afterEnd(
         withMember(state, event.index, 'running', (member) =>
@@ -87,7 +97,7 @@ export function hasStarted(state: GroupState): boolean {
 }
 
 export function memberStarted(member: Member): boolean {
-  return member.phase !== 'waiting' || member.attempt > 1
+  return member.phase !== 'waiting' || member.attempt > 1 || member.interrupted
 }
 
 /** The members that are delivered: with `top_up` the scored ones first, up to the group's size, in their order. */
@@ -107,7 +117,7 @@ export function allEnded(state: GroupState, outcome: EpisodeOutcome): GroupState
 }
 
 function newMember(index: number): Member {
-  return { index, attempt: 1, phase: 'waiting', outcome: null }
+  return { index, attempt: 1, phase: 'waiting', outcome: null, interrupted: false }
 }
 
 function withMember(
@@ -148,9 +158,13 @@ function afterEnd(state: GroupState, index: number): GroupState {
 
 /** Members that wait end at once; those that run are ended by whoever runs them. */
 function closed(state: GroupState, why: NonNullable<GroupState['closing']>): GroupState {
-  const outcome = why === 'deadline' ? 'timeout' : 'aborted'
+  const outcome = outcomeOf(why)
   const members = state.members.map((member) =>
     member.phase === 'waiting' ? { ...member, phase: 'ended' as const, outcome } : member,
   ) as Member[]
   return { ...state, members, closing: why }
+}
+
+function outcomeOf(closing: NonNullable<GroupState['closing']>): EpisodeOutcome {
+  return closing === 'deadline' ? 'timeout' : 'aborted'
 }

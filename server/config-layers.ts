@@ -140,6 +140,7 @@ function absolutePaths(settings: JsonObject, folder: string): JsonObject {
       : owner
   const changes: Record<string, (value: JsonValue) => JsonValue> = {
     packs: (packs) => (Array.isArray(packs) ? packs.map(absolute) : packs),
+    ledger: withPath('path'),
     environments: (environments) => members(environments, absolute),
     backends: (backends) => members(backends, withPath('model_dir')),
     dialects: (dialects) => members(dialects, withPath('data_dir')),

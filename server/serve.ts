@@ -1,8 +1,9 @@
 // The composition root: the one place where pool, client, ledger, metrics and routes meet.
 import type { Logger } from 'pino'
+import type { Ledger } from '../rollout/ports.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
-import { createMemoryLedger } from './ledger/memory.ts'
+import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
@@ -25,9 +26,14 @@ export interface Running {
 
 /**
  * Opens the port first, so that a taken one is known at once, then loads threads and tasks; requests that come in
- * between wait. Throws PaddockError `invalid_config` where a port, pack, module or model folder cannot be had.
+ * between wait. `onStoreFailed` is called when the ledger cannot be written any more: the process has to end then, and a
+ * new one goes on from what is stored. Throws PaddockError `invalid_config` where a port, pack, module or model folder cannot be had.
  */
-export async function serve(config: Config, log: Logger): Promise<Running> {
+export async function serve(
+  config: Config,
+  log: Logger,
+  onStoreFailed: () => void = () => {},
+): Promise<Running> {
   const gate = openGate()
   const { host, port } = config.server
   const listener = await listen({
@@ -40,7 +46,7 @@ export async function serve(config: Config, log: Logger): Promise<Running> {
     },
   })
   try {
-    const house = await build(config, log)
+    const house = await build(config, log, onStoreFailed)
     const closing = new AbortController()
     const app = createApp(house.rollouts, config, {
       closing: closing.signal,
@@ -69,14 +75,23 @@ interface House {
   release(): Promise<void>
 }
 
-async function build(config: Config, log: Logger): Promise<House> {
+async function build(config: Config, log: Logger, onStoreFailed: () => void): Promise<House> {
   const pool = createPool(poolOptions(config))
+  let ledger: Ledger | null = null
   try {
     await pool.ready()
     const tasks = await loadTasks(await readPacks(config), pool)
     tellWhatWasLoaded(config, tasks, log)
     const scheduler = createScheduler(config.runtime.max_episodes)
-    const ledger = createMemoryLedger()
+    ledger = openLedger(config.ledger, {
+      onFailure(error) {
+        log.fatal({ err: error }, `${error.message}; nothing more is taken, and the server ends`)
+        scheduler.pause(true)
+        onStoreFailed()
+      },
+      onBad: (key) => log.error({ key }, 'a record of the ledger is damaged and is set aside'),
+    })
+    const kept = ledger
     const envs = [...new Set(['office', 'arithmetic', ...Object.keys(config.environments)])]
     const contracts = await pool.run('environments', null)
     const lists = {
@@ -89,7 +104,7 @@ async function build(config: Config, log: Logger): Promise<House> {
     let socketBytes = () => 0
     const metrics: Metrics = createMetrics(lists, {
       pool: () => pool.stats(),
-      queueDepth: () => ({ episodes: scheduler.waiting(), ...ledger.standing() }),
+      queueDepth: () => ({ episodes: scheduler.waiting(), ...kept.standing() }),
       queueCapacity: { batches: config.limits.max_batches, ready: config.limits.max_groups_ready },
       openBatches: () => rollouts.standing().openBatches,
       heldBytes: () => rollouts.standing().heldBytes,
@@ -108,13 +123,14 @@ async function build(config: Config, log: Logger): Promise<House> {
       board,
       beside: createBeside({ client }),
       scheduler,
-      ledger,
+      ledger: kept,
       metrics,
       now: () => Date.now() / 1000,
       onError: (error) => log.error({ err: error }, 'a batch could not go on'),
       onDropped: (group, verdict, reason) =>
         log.warn({ group, verdict, reason }, 'a group was dropped'),
     })
+    await rollouts.restore()
     return {
       rollouts,
       metrics,
@@ -124,11 +140,12 @@ async function build(config: Config, log: Logger): Promise<House> {
       async release() {
         await client.close()
         await pool.close()
-        await ledger.close()
+        await kept.close()
       },
     }
   } catch (error) {
     await pool.close()
+    await ledger?.close()
     throw error
   }
 }

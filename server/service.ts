@@ -77,7 +77,7 @@ export interface Service {
     version?: number
     new_epoch?: boolean
     pause?: boolean
-  }): JsonObject
+  }): Promise<JsonObject>
   heartbeat(request: { step: number; checkpoint_step?: number }): JsonObject
   /**
    * Grades a response that was sampled elsewhere as an episode of one turn. Throws `invalid_request` for a label that

@@ -118,6 +118,27 @@ export const settingsSchema = z
       .prefault({}),
     /** Trainers that speak wire forms of their own, and what their requests do not say. */
     dialects: dialectsSchema.prefault({}),
+    ledger: z
+      .strictObject({
+        /** Folder of the durable ledger; without one, batches live as long as the process. */
+        path: z.string().min(1).optional(),
+        /** Bytes that it may hold; from there on a new batch is answered 429. */
+        max_bytes: z
+          .int()
+          .min(2 ** 20)
+          .default(64 * 2 ** 30),
+        /** Bytes of groups that have left which stay to be read and exported; the oldest go first. */
+        keep_bytes: z
+          .int()
+          .min(0)
+          .default(8 * 2 ** 30),
+        /** Free bytes of its disk below which a new batch is answered 429 and no new group starts. */
+        min_free_bytes: z
+          .int()
+          .min(0)
+          .default(256 * 2 ** 20),
+      })
+      .prefault({}),
     log: z
       .strictObject({
         level: z

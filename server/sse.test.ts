@@ -254,7 +254,7 @@ describe('over a socket', () => {
 
   test('a reader that never reads holds up no other, and little of the log is put out for it', async () => {
     const service = createStubService()
-    const log = createEventLog(100_000, 2 ** 27)
+    const log = createEventLog(100_000, 0, 2 ** 27)
     const filler = 'x'.repeat(1000)
     for (let n = 1; n <= 50_000; n++) log.append('turn', `{"type":"turn","text":"${filler}"}`, 1)
     log.end()

@@ -110,7 +110,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     async episode(id) {
       return new TextEncoder().encode(JSON.stringify({ id }))
     },
-    announcePolicy: (request) => ({ ...request }),
+    announcePolicy: (request) => Promise.resolve({ ...request }),
     heartbeat: (request) => ({ ...request }),
     async grade(asked) {
       note('grade', asked)

@@ -6,13 +6,16 @@ import { serve } from '../serve.ts'
 /** Shorter ones are guessed. */
 const SAFE_TOKEN_LENGTH = 16
 
+/** When nothing can be stored any more: so long for those who wait to be told. */
+const LAST_ANSWERS_MS = 250
+
 /**
  * The first signal drains and exits 0; a second one exits at once. Rejects with PaddockError `invalid_config` where
  * the server cannot start.
  */
 export async function runServe(config: Config): Promise<void> {
   const log = createLog(config)
-  const starting = serve(config, log)
+  const starting = serve(config, log, () => setTimeout(() => process.exit(1), LAST_ANSWERS_MS))
   let signals = 0
   const stop = async (signal: NodeJS.Signals) => {
     if (++signals > 1) process.exit(1)

@@ -59,13 +59,32 @@ test('a stale group is settled where it waits, and left alone where it is leased
   expect(run(lease('a'), { type: 'stale' }).state.phase).toBe('leased')
 })
 
+test('a renewed lease runs anew; one that is over cannot be renewed', () => {
+  const { state, results } = run(
+    lease('a', 10),
+    { type: 'renew', id: 'a', until: 30 },
+    { type: 'tick', now: 20 },
+    { type: 'tick', now: 30 },
+    { type: 'renew', id: 'a', until: 90 },
+    { type: 'ack', id: 'a' },
+  )
+  expect(state.phase).toBe('ready')
+  expect(results.at(-1)).toBe('late')
+})
+
+test('a group whose bytes are lost is undeliverable, unless it has left before', () => {
+  expect(run({ type: 'lost' }).state.settlement).toBe('undeliverable')
+  const acked = run(lease('a'), { type: 'ack', id: 'a' }, { type: 'lost' })
+  expect(acked.state.settlement).toBe('acked')
+})
+
 test('after any events the group is in one phase, and at most one ack ever counted', () => {
   const id = fc.constantFrom('a', 'b', 'c')
   const event: fc.Arbitrary<LeaseEvent> = fc.oneof(
-    fc.record({ type: fc.constant('lease' as const), id, until: fc.nat(20) }),
+    fc.record({ type: fc.constantFrom('lease' as const, 'renew' as const), id, until: fc.nat(20) }),
     fc.record({ type: fc.constantFrom('ack' as const, 'nack' as const), id }),
     fc.record({ type: fc.constant('tick' as const), now: fc.nat(20) }),
-    fc.constant({ type: 'stale' as const }),
+    fc.record({ type: fc.constantFrom('stale' as const, 'lost' as const) }),
   )
   fc.assert(
     fc.property(fc.array(event, { maxLength: 60 }), (events) => {

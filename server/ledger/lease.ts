@@ -17,7 +17,9 @@ export interface LeaseState {
 
 export type LeaseEvent =
   | { type: 'lease'; id: string; until: number }
+  | { type: 'renew'; id: string; until: number }
   | { type: 'stale' }
+  | { type: 'lost' }
   | { type: 'ack' | 'nack'; id: string }
   | { type: 'tick'; now: number }
 
@@ -43,6 +45,15 @@ export function leaseReducer(state: LeaseState, event: LeaseEvent): LeaseChange 
           delivery: state.delivery + 1,
           lease: { id: event.id, until: event.until },
         },
+        result: null,
+      }
+    case 'renew':
+      return state.lease?.id === event.id
+        ? { state: { ...state, lease: { id: event.id, until: event.until } }, result: null }
+        : { state, result: null }
+    case 'lost':
+      return {
+        state: state.phase === 'settled' ? state : settled(state, 'undeliverable'),
         result: null,
       }
     case 'stale':

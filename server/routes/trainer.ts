@@ -40,7 +40,8 @@ const policy = route({
       content: { 'application/json': objectSchema },
     },
   },
-  handle: ({ context, body }, { service }) => context.json(service.announcePolicy(body)),
+  handle: async ({ context, body }, { service }) =>
+    context.json(await service.announcePolicy(body)),
 })
 
 const heartbeat = route({

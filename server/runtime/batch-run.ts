@@ -5,20 +5,29 @@ import type { GroupAdvantages } from '../../reward/estimator.ts'
 import type { Judgement } from '../../reward/verdict.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import {
-  allEnded,
   deliveredMembers,
   groupReducer,
   isFinished,
   type Member,
   waitingMembers,
 } from '../../rollout/group.ts'
-import type { Ledger } from '../../rollout/ports.ts'
+import type { BatchEvent, EpisodePlace, Ledger, ResumedBatch } from '../../rollout/ports.ts'
+import { StoreFailed } from '../ledger/store.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Admission } from './admission.ts'
 import type { BatchPlan } from './batch-plan.ts'
 import { episodeProgress, firstReason, groupProgress, total } from './batch-progress.ts'
+import { replacementOf, replayBatch } from './batch-replay.ts'
 import { createEventLog, type WritableEventLog } from './event-log.ts'
-import { episodeId, type GroupRun, groupRecord, judge, newGroupRun, scoresOf } from './group-run.ts'
+import {
+  applyEvent,
+  endByFault,
+  episodeId,
+  type GroupRun,
+  groupRecord,
+  judge,
+  scoresOf,
+} from './group-run.ts'
 import { type PlayedAttempt, type PlayerWorld, playAttempt } from './player.ts'
 import type { Scheduler } from './scheduler.ts'
 
@@ -51,31 +60,52 @@ export interface BatchRun {
   /** Why no further group of it starts until it is resumed. */
   pause(): AdmissionPause | null
   resume(): void
-  /** Withdraws what has not finished; finished groups stay to be leased. */
-  cancel(): void
+  /** Withdraws what has not finished; finished groups stay to be leased. Resolves when that is kept. */
+  cancel(): Promise<void>
+  /** Stops without an end: what is under way goes on when its ledger is opened again. */
+  halt(): void
+}
+
+/** A group at its end; `replacement` is played in its stead. */
+interface Finished {
+  group: GroupRun
+  judgement: Judgement
+  advantages: GroupAdvantages | null
+  replacement: GroupRun | null
 }
 
 /** Flat groups in one place are replaced at most this often: a task that is always solved would never end. */
 const MAX_REPLACEMENTS = 3
+/** An attempt that has seen so many restarts without a reply between them is taken for their cause (OPS R5). */
+const MAX_LIVES = 5
 
-/** Starts at once; the batch is in the ledger already. */
-export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
+/** Starts at once, or goes on after a restart; the batch is in the ledger already. */
+export function startBatch(
+  plan: BatchPlan,
+  world: BatchWorld,
+  past: { events: ResumedBatch['events']; obstacle: string | null; life: number } | null = null,
+): BatchRun {
   const { ledger, scheduler, metrics } = world
   const { mode, limits, group_size } = plan.request
-  const startedAt = performance.now()
-  const events = createEventLog(world.maxEvents)
-  const groups: GroupRun[] = []
-  const byId = new Map<string, GroupRun>()
-  let cancelled = false
-  let endedAt: number | null = null
+  const replayed = replayBatch(plan, past?.events ?? [])
+  const { groups, span } = replayed
+  const events = createEventLog(world.maxEvents, past?.life)
+  const startedAt = span?.first ?? ledger.now()
+  let { cancelled } = replayed
+  let endedAt = isPlayed() ? (span?.last ?? startedAt) : null
+  let nextIndex = Math.max(...groups.map(({ index }) => index)) + 1
+  /** Set when the server stops: attempts under way are left as they are, to go on after a restart. */
+  let halted = false
+  const settling = new Set<GroupRun>()
   ledger.watch(plan.id, () => {
     world.onDelivery()
     checkDone()
   })
+  const byId = new Map(groups.map((group) => [group.id, group]))
   const admission = world.admission.open(plan, {
     start(id) {
       const group = byId.get(id)
-      if (group) for (const member of waitingMembers(group.state)) enqueue(group, member)
+      if (group) enqueueWaiting(group)
     },
     onPause(pause) {
       const told = { type: 'paused', batch: plan.id, ...pause }
@@ -83,16 +113,26 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       world.onDelivery()
     },
   })
-  addGroups(
-    plan.tasks.map((place, index) => newGroupRun(plan, { ...place, index, replacements: 0 })),
-  )
+  goOn(past?.obstacle ?? replayed.damage)
 
-  function addGroups(added: readonly GroupRun[]): void {
-    for (const group of added) {
-      groups.push(group)
-      byId.set(group.id, group)
+  /** Every group from where it is: a fresh one from its start. */
+  function goOn(obstacle: string | null): void {
+    const open = groups.filter((group) => !group.settled)
+    const begun = open.filter((group) => group.startedAt !== null)
+    for (const group of begun) openGroup(group)
+    if (obstacle !== null) void failGroups(open, new Error(obstacle))
+    else {
+      admission.arrive(open.filter((group) => group.startedAt === null))
+      // What they are played with has been seen to work.
+      for (const group of groups) if (group.settled?.as === 'ready') admission.end(group)
+      for (const group of begun) enqueueWaiting(group)
+      for (const group of open) if (isFinished(group.state)) guarded(finishGroup(group), [group])
     }
-    admission.arrive(added)
+    checkDone()
+  }
+
+  function enqueueWaiting(group: GroupRun): void {
+    for (const member of waitingMembers(group.state)) enqueue(group, member)
   }
 
   function enqueue(group: GroupRun, { index }: Member): void {
@@ -101,31 +141,78 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       plan.id,
       {
         opensGroup: () => group.startedAt === null,
-        run: () => playMember(group, index).catch((error) => failGroups([group], error)),
+        run: () => guarded(playMember(group, index), [group]),
       },
       place,
     )
   }
 
-  async function playMember(group: GroupRun, index: number): Promise<void> {
-    const member = group.state.members[index]
-    if (member?.phase !== 'waiting') return
-    if (group.startedAt === null) openGroup(group)
-    group.state = groupReducer(group.state, { type: 'start', index })
-    const episode = episodePlan(group, index, member.attempt)
-    const played = await playAttempt(
-      episode,
-      deadlines(group),
-      playerWorld(),
-      group.controller.signal,
-    )
-    await endAttempt(group, index, member.attempt, played)
+  /** What is thrown here is a fault of ours, unless the ledger has failed: that ends the server. */
+  async function guarded(work: Promise<void>, touched: readonly GroupRun[]): Promise<void> {
+    try {
+      await work
+    } catch (error) {
+      if (!(error instanceof StoreFailed)) await failGroups(touched, error)
+    }
   }
 
+  /**
+   * Keeps an event and then lets it be seen. Events of a group come one after another, so that the ledger has them in the
+   * order in which they were applied. False where the event fits no more once it is its turn.
+   */
+  function tell(group: GroupRun, event: Told, keep: () => Promise<void>): Promise<boolean> {
+    const told = group.last.then(async () => {
+      if (group.settled || !fits(group, event)) return false
+      await keep()
+      applyEvent(group, event, ledger.now())
+      return true
+    })
+    group.last = told.then(
+      () => {},
+      () => {},
+    )
+    return told
+  }
+
+  async function playMember(group: GroupRun, index: number): Promise<void> {
+    const member = group.state.members[index]
+    if (member?.phase !== 'waiting' || halted) return
+    const { attempt } = member
+    const place = placeOf(group, index)
+    const goesOn = group.begun.get(index)?.attempt === attempt
+    const journal = goesOn ? ledger.journal(place.episode, attempt) : []
+    const isFirst = group.startedAt === null
+    const start = {
+      type: 'start' as const,
+      group: group.index,
+      index,
+      attempt,
+      turns: journal.length,
+    }
+    if (!(await tell(group, start, () => ledger.tell(plan.id, start)))) return
+    if (isFirst && group.deadline === null) openGroup(group)
+    const begun = group.begun.get(index)
+    const played =
+      (begun?.lives ?? 1) > MAX_LIVES
+        ? poisoned()
+        : await playAttempt(
+            episodePlan(group, index, attempt),
+            deadlines(group, begun?.at ?? ledger.now()),
+            playerWorld(place),
+            group.controller.signal,
+            journal,
+          )
+    if (!halted) await endAttempt(group, index, attempt, played)
+  }
+
+  /** The group's clock runs from its first attempt on, restarts left out. */
   function openGroup(group: GroupRun): void {
-    group.startedAt = performance.now()
     metrics.groupStarted(group.known.task.environment, mode)
-    group.deadline = setTimeout(() => close(group, 'deadline'), limits.group_timeout_s * 1000)
+    const left = limits.group_timeout_s - (ledger.now() - (group.startedAt ?? ledger.now()))
+    group.deadline = setTimeout(
+      () => guarded(closeByDeadline(group), [group]),
+      Math.max(0, left) * 1000,
+    )
     group.deadline.unref()
   }
 
@@ -133,37 +220,25 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     group: GroupRun,
     index: number,
     attempt: number,
-    played: PlayedAttempt,
+    { sealed, outcome, reason, seconds, policySeconds }: PlayedAttempt,
   ): Promise<void> {
-    // The group may have been given up while this attempt was played.
-    if (group.settled) return
-    let { outcome, reason } = played
-    let header = played.sealed?.header ?? null
-    try {
-      if (played.sealed) await ledger.seal(placeOf(group, index), played.sealed)
-    } catch (error) {
-      world.onError(error)
-      ;[outcome, reason, header] = ['infra_store', (error as Error).message, null]
+    const header = sealed?.header ?? null
+    const cost = {
+      prompt_tokens: header?.prompt_tokens ?? 0,
+      completion_tokens: header?.completion_tokens ?? 0,
+      seconds: policySeconds,
     }
-    group.cost.prompt_tokens += header?.prompt_tokens ?? 0
-    group.cost.completion_tokens += header?.completion_tokens ?? 0
-    group.cost.seconds += played.policySeconds
-    group.results.set(index, { attempt, outcome, reason, header })
+    const end = { outcome, reason, header, cost }
+    const event = { type: 'end' as const, group: group.index, index, attempt, end }
     const known = group.state.members.length
-    group.state = groupReducer(group.state, { type: 'end', index, outcome })
-    const ended = {
-      env: group.known.task.environment,
-      mode,
-      outcome,
-      header,
-      seconds: played.seconds,
-      episode: episodeId(group, index),
-    }
+    // The group may have been given up while this attempt was played.
+    if (!(await tell(group, event, () => ledger.end(placeOf(group, index), event, sealed)))) return
+    const env = group.known.task.environment
+    const ended = { env, mode, outcome, header, seconds, episode: episodeId(group, index) }
     metrics.attemptEnded(ended)
     const member = group.state.members[index]
     if (member?.phase === 'waiting') {
-      group.retried[outcome] = (group.retried[outcome] ?? 0) + 1
-      metrics.episodeRetried(group.known.task.environment, outcome)
+      metrics.episodeRetried(env, outcome)
       enqueue(group, member)
     } else metrics.episodeFinished(ended)
     for (const added of group.state.members.slice(known)) enqueue(group, added)
@@ -178,13 +253,21 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     if (group.startedAt === null) openedAtTheEnd(group)
     admission.end(group)
     const seen = plan.seesBatch ? groups.filter((one) => !one.settled) : [group]
-    if (!seen.every((one) => isFinished(one.state))) return
-    await settle(seen).catch((error) => failGroups(seen, error))
+    if (!seen.every((one) => isFinished(one.state) && !settling.has(one))) return
+    for (const one of seen) settling.add(one)
+    try {
+      await settle(seen)
+    } catch (error) {
+      if (error instanceof StoreFailed) throw error
+      await failGroups(seen, error)
+    } finally {
+      for (const one of seen) settling.delete(one)
+    }
   }
 
   /** A group that was closed before it started has started and finished at once. */
   function openedAtTheEnd(group: GroupRun): void {
-    group.startedAt = performance.now()
+    group.startedAt = ledger.now()
     metrics.groupStarted(group.known.task.environment, mode)
   }
 
@@ -192,11 +275,14 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   async function settle(finished: readonly GroupRun[]): Promise<void> {
     const all = finished.map((group) => ({ group, judgement: judge(plan, group) }))
     const judged = all.filter(({ group, judgement }) => !isReplaced(group, judgement.verdict))
-    for (const { group, judgement } of all.filter((one) => !judged.includes(one))) {
-      // First the new group: a batch must not look done in between.
-      replace(group)
-      await keep(group, judgement, null)
-    }
+    const flat = all.filter((one) => !judged.includes(one))
+    await keep(
+      flat.map((one) => ({
+        ...one,
+        advantages: null,
+        replacement: replacementOf(plan, one.group, nextIndex++),
+      })),
+    )
     if (plan.seesBatch && judged.length < all.length) return
     const voting = judged.filter(({ judgement }) => judgement.stats.scored > 0)
     const advantages =
@@ -207,10 +293,13 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
             settings: plan.estimatorSettings,
             groups: voting.map(({ group }) => scoresOf(plan, group)),
           })
-    for (const { group, judgement } of judged) {
-      const at = voting.findIndex((one) => one.group === group)
-      await keep(group, judgement, advantages[at] ?? null)
-    }
+    await keep(
+      judged.map((one) => ({
+        ...one,
+        advantages: advantages[voting.indexOf(one)] ?? null,
+        replacement: null,
+      })),
+    )
     checkDone()
   }
 
@@ -218,54 +307,73 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
   async function failGroups(failed: readonly GroupRun[], error: unknown): Promise<void> {
     world.onError(error)
     const reason = error instanceof Error ? error.message : String(error)
-    for (const group of failed.filter((one) => !one.settled)) {
+    const open = failed.filter((one) => !one.settled)
+    for (const group of open) {
       group.controller.abort()
-      for (const { index, attempt, phase } of group.state.members)
-        if (phase !== 'ended')
-          group.results.set(index, { attempt, outcome: 'infra_worker', reason, header: null })
-      group.state = allEnded(group.state, 'infra_worker')
+      endByFault(group, reason)
       if (group.startedAt === null) openedAtTheEnd(group)
-      const stats = { n: group_size, scored: 0, mean: null, std: null, distinct: 0 }
-      group.fault = reason
       admission.end(group)
-      await keep(group, { verdict: 'infra', level: null, stats }, null).catch(world.onError)
     }
+    const stats = { n: group_size, scored: 0, mean: null, std: null, distinct: 0 }
+    const judgement: Judgement = { verdict: 'infra', level: null, stats }
+    const kept = open.map((group) => ({ group, judgement, advantages: null, replacement: null }))
+    await keep(kept).catch(world.onError)
     checkDone()
   }
 
-  async function keep(
-    group: GroupRun,
-    judgement: Judgement,
-    advantages: GroupAdvantages | null,
-  ): Promise<void> {
+  /** Puts finished groups into the ledger, all at once: in the same step they are settled here. */
+  async function keep(finished: readonly Finished[]): Promise<void> {
+    if (finished.length === 0) return
+    const settled = finished.map(({ group, judgement, advantages, replacement }) => ({
+      record: groupRecord(plan, group, judgement, advantages),
+      event: {
+        type: 'settle' as const,
+        group: group.index,
+        verdict: judgement.verdict,
+        as: isDelivered(plan, judgement.verdict) ? ('ready' as const) : ('dropped' as const),
+        fault: group.fault,
+        replacement: replacement?.index ?? null,
+      },
+    }))
+    await ledger.settle(plan.id, settled, () => {
+      // First the new groups: a batch must not look done in between.
+      for (const { replacement } of finished) if (replacement) addGroup(replacement)
+      for (const [at, { group, judgement }] of finished.entries()) {
+        const event = settled[at]?.event
+        if (!event) continue
+        applyEvent(group, event, ledger.now())
+        told(group, judgement, event.as)
+      }
+    })
+    const fresh = finished.flatMap(({ replacement }) => replacement ?? [])
+    if (fresh.length > 0) admission.arrive(fresh)
+  }
+
+  function addGroup(group: GroupRun): void {
+    groups.push(group)
+    byId.set(group.id, group)
+  }
+
+  function told(group: GroupRun, judgement: Judgement, as: 'ready' | 'dropped'): void {
     const { verdict, level, stats } = judgement
-    const as = isDelivered(plan, verdict) ? 'ready' : 'dropped'
-    await ledger.settle(groupRecord(plan, group, judgement, advantages), as)
-    group.settled = { verdict, as }
+    if (group.deadline) clearTimeout(group.deadline)
+    group.deadline = null
     if (as === 'dropped') world.onDropped(group.id, verdict, firstReason(group))
-    const seconds = (performance.now() - (group.startedAt ?? startedAt)) / 1000
     metrics.groupFinished({
       env: group.known.task.environment,
       mode,
       judgement,
       cost: group.cost,
-      seconds,
+      seconds: ledger.now() - (group.startedAt ?? startedAt),
       temperature: plan.policy.sampling.temperature,
       components: plan.contract.components,
       headers: deliveredMembers(group.state).map(
         ({ index }) => group.results.get(index)?.header ?? null,
       ),
     })
-    const told = {
-      type: 'verdict',
-      batch: plan.id,
-      group: group.id,
-      verdict,
-      level,
-      stats,
-      delivered: as === 'ready',
-    }
-    events.append('verdict', JSON.stringify(told), world.now())
+    const json = { type: 'verdict', batch: plan.id, group: group.id, verdict, level, stats }
+    const delivered = as === 'ready'
+    events.append('verdict', JSON.stringify({ ...json, delivered }), world.now())
   }
 
   function isReplaced(group: GroupRun, verdict: GroupVerdict): boolean {
@@ -275,21 +383,23 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     )
   }
 
-  /** A fresh group of the same task in the place of a flat one. */
-  function replace({ known, seed, metadata, replacements }: GroupRun): void {
-    const place = { known, seed, metadata, index: groups.length, replacements: replacements + 1 }
-    addGroups([newGroupRun(plan, place)])
-  }
-
-  function placeOf(group: GroupRun, index: number) {
+  function placeOf(group: GroupRun, index: number): EpisodePlace {
     return { batch: plan.id, group: group.id, episode: episodeId(group, index) }
   }
 
-  function close(group: GroupRun, why: 'cancel' | 'deadline'): void {
+  async function closeByDeadline(group: GroupRun): Promise<void> {
+    const event = { type: 'close' as const, group: group.index }
+    if (!(await tell(group, event, () => ledger.tell(plan.id, event)))) return
+    if (isFinished(group.state)) await finishGroup(group)
+  }
+
+  /** The cancellation is kept for the whole batch, so that here it is only seen. */
+  async function closeByCancel(group: GroupRun): Promise<void> {
+    await group.last
     if (isFinished(group.state)) return
-    group.state = groupReducer(group.state, { type: 'close', why })
-    if (why === 'cancel') group.controller.abort()
-    if (isFinished(group.state)) finishGroup(group).catch((error) => failGroups([group], error))
+    group.state = groupReducer(group.state, { type: 'close', why: 'cancel' })
+    group.controller.abort()
+    if (isFinished(group.state)) await finishGroup(group)
   }
 
   function episodePlan(group: GroupRun, index: number, attempt: number): EpisodePlan {
@@ -313,20 +423,23 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
     }
   }
 
-  function deadlines(group: GroupRun) {
+  /** `begunAt`: of the attempt, on the ledger's clock, which stands still while no server runs. */
+  function deadlines(group: GroupRun, begunAt: number) {
+    const at = (begin: number, seconds: number) =>
+      performance.now() + (begin + seconds - ledger.now()) * 1000
     return {
       turnMs: limits.turn_timeout_s * 1000,
-      episodeAt: performance.now() + limits.episode_timeout_s * 1000,
-      groupAt: (group.startedAt ?? performance.now()) + limits.group_timeout_s * 1000,
+      episodeAt: at(begunAt, limits.episode_timeout_s),
+      groupAt: at(group.startedAt ?? begunAt, limits.group_timeout_s),
     }
   }
 
-  function playerWorld(): PlayerWorld {
+  function playerWorld(place: EpisodePlace): PlayerWorld {
     return {
       pool: world.pool,
       client: world.client,
       beside: world.beside,
-      keepTurn: (episode, reply) => ledger.turn(episode.episode, episode.attempt, reply),
+      keepTurn: ({ attempt }, entry) => ledger.turn(place, attempt, entry),
       onEvents(told) {
         for (const { type, json } of told) events.append(type, json, world.now())
       },
@@ -344,7 +457,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
 
   function checkDone(): void {
     if (isPlayed() && endedAt === null) {
-      endedAt = performance.now()
+      endedAt = ledger.now()
       admission.leave()
       // Its share of the bounds is free for the others now.
       scheduler.gate(plan.id, 'open')
@@ -366,15 +479,24 @@ export function startBatch(plan: BatchPlan, world: BatchWorld): BatchRun {
       admission.resume()
       world.onDelivery()
     },
-    cancel() {
-      if (isPlayed()) return
+    async cancel() {
+      if (isPlayed() || cancelled) return
+      await ledger.tell(plan.id, { type: 'cancel' })
       cancelled = true
       admission.leave()
       scheduler.remove(plan.id)
-      for (const group of groups) close(group, 'cancel')
+      await Promise.all(groups.map((group) => guarded(closeByCancel(group), [group])))
+    },
+    halt() {
+      halted = true
+      scheduler.remove(plan.id)
+      for (const group of groups) {
+        if (group.deadline) clearTimeout(group.deadline)
+        group.controller.abort()
+      }
     },
     progress() {
-      const seconds = ((endedAt ?? performance.now()) - startedAt) / 1000
+      const seconds = (endedAt ?? ledger.now()) - startedAt
       const state = cancelled ? 'cancelled' : isPlayed() ? 'finished' : 'running'
       const { ready, leased, ...left } = ledger.deliveries(plan.id)
       const settled = Object.fromEntries(
@@ -405,4 +527,27 @@ function isDelivered(plan: BatchPlan, verdict: GroupVerdict): boolean {
   if (plan.request.mode === 'eval') return true
   if (verdict === 'zero_variance') return plan.request.groups.zero_variance === 'deliver'
   return verdict === 'valid' || verdict === 'partial'
+}
+
+type Told = Extract<BatchEvent, { type: 'start' | 'end' | 'close' }>
+
+function fits({ state }: GroupRun, event: Told): boolean {
+  if (event.type === 'close') return state.closing === null && !isFinished(state)
+  const member = state.members[event.index]
+  return (
+    member?.attempt === event.attempt &&
+    member.phase === (event.type === 'start' ? 'waiting' : 'running')
+  )
+}
+
+function poisoned(): PlayedAttempt {
+  const reason = `the server ended ${MAX_LIVES} times while this attempt was played, without a reply between them`
+  return {
+    sealed: null,
+    outcome: 'infra_worker',
+    reason,
+    seconds: 0,
+    policySeconds: 0,
+    askedSeconds: {},
+  }
 }

@@ -12,11 +12,16 @@ const DROP = 1024
 /** UTF-16 units of event text that one batch keeps: observations may be long. */
 const MAX_UNITS = 16 * 2 ** 20
 
-export function createEventLog(capacity: number, maxUnits = MAX_UNITS): WritableEventLog {
+/** Events are numbered from here on for each restart: no log before it was as long. */
+const A_LIFE = 2 ** 36
+
+/** `life`: how often the server was restarted. What a log before that held is gone, and its numbers do not come again. */
+export function createEventLog(capacity: number, life = 0, maxUnits = MAX_UNITS): WritableEventLog {
   const listeners = new Set<() => void>()
   let events: BatchEvent[] = []
   let units = 0
-  let newest = 0
+  const first = life * A_LIFE
+  let newest = first
   let ended = false
 
   /** Down to the newest `capacity` events, and to three quarters of `maxUnits`. */
@@ -30,7 +35,7 @@ export function createEventLog(capacity: number, maxUnits = MAX_UNITS): Writable
 
   const log: WritableEventLog = {
     get oldest() {
-      return events[0]?.n ?? 0
+      return events[0]?.n ?? (first > 0 ? newest + 1 : 0)
     },
     get newest() {
       return newest

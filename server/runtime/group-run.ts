@@ -7,17 +7,30 @@ import type { EpisodeOutcome, GroupVerdict } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
 import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
-import { deliveredMembers, type GroupState, newGroup } from '../../rollout/group.ts'
-import type { GroupRecord } from '../../rollout/ports.ts'
+import {
+  allEnded,
+  deliveredMembers,
+  type GroupState,
+  groupReducer,
+  newGroup,
+} from '../../rollout/group.ts'
+import type { AttemptEnd, BatchEvent, GroupRecord } from '../../rollout/ports.ts'
 import type { BatchPlan } from './batch-plan.ts'
 import type { KnownTask } from './tasks.ts'
 
-/** What the last attempt of a member came to. `header` null: not even the failure could be sealed. */
-interface Result {
+/** What the last attempt of a member came to. */
+interface Result extends Omit<AttemptEnd, 'cost'> {
   attempt: number
-  outcome: EpisodeOutcome
-  reason: string | null
-  header: EpisodeHeader | null
+}
+
+/** An attempt that has begun, as it is found after a restart. */
+interface Begun {
+  attempt: number
+  /** Seconds of the ledger's clock. */
+  at: number
+  /** Replies that were kept when it was begun last, and how often it was begun with as many. */
+  turns: number
+  lives: number
 }
 
 export interface GroupRun {
@@ -31,19 +44,25 @@ export interface GroupRun {
   replacements: number
   state: GroupState
   results: Map<number, Result>
+  /** By member, until its attempt ends. */
+  begun: Map<number, Begun>
   /** Attempts that failed and were tried again, by outcome. */
   retried: Partial<Record<EpisodeOutcome, number>>
   cost: GroupCost
-  /** Milliseconds of `performance.now()`; null until the first attempt starts. */
+  /** Seconds of the ledger's clock; null until the first attempt starts. */
   startedAt: number | null
   /** Withdraws the attempts that run. */
   controller: AbortController
   deadline: NodeJS.Timeout | null
   /** Words of a fault of our own that ended the group; null for every other end. */
   fault: string | null
+  /** Its events one after another: what one says is durable, and seen, before the next is looked at. */
+  last: Promise<void>
   /** Set once the group is in the ledger. */
   settled: { verdict: GroupVerdict; as: 'ready' | 'dropped' } | null
 }
+
+type GroupRunEvent = Extract<BatchEvent, { group: number }>
 
 export function newGroupRun(
   plan: BatchPlan,
@@ -63,6 +82,8 @@ export function newGroupRun(
       onShort: groups.on_short,
     }),
     results: new Map(),
+    begun: new Map(),
+    last: Promise.resolve(),
     retried: {},
     cost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
     startedAt: null,
@@ -71,6 +92,52 @@ export function newGroupRun(
     fault: null,
     settled: null,
   }
+}
+
+/** What an event of its batch makes of a group, at the time or replayed; `at` is of the ledger's clock. */
+export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): void {
+  switch (event.type) {
+    case 'start': {
+      const { index, attempt, turns } = event
+      group.startedAt ??= at
+      const before = group.begun.get(index)
+      const again = before?.attempt === attempt
+      const lives = again && before.turns === turns ? before.lives + 1 : 1
+      group.begun.set(index, { attempt, at: again ? before.at : at, turns, lives })
+      if (group.state.members[index]?.phase === 'waiting')
+        group.state = groupReducer(group.state, { type: 'start', index })
+      return
+    }
+    case 'end': {
+      const { index, attempt, end } = event
+      const { cost, outcome } = end
+      group.begun.delete(index)
+      group.cost.prompt_tokens += cost.prompt_tokens
+      group.cost.completion_tokens += cost.completion_tokens
+      group.cost.seconds += cost.seconds
+      group.results.set(index, { ...end, attempt })
+      group.state = groupReducer(group.state, { type: 'end', index, outcome })
+      if (group.state.members[index]?.phase === 'waiting')
+        group.retried[outcome] = (group.retried[outcome] ?? 0) + 1
+      return
+    }
+    case 'close':
+      group.state = groupReducer(group.state, { type: 'close', why: 'deadline' })
+      return
+    case 'settle':
+      if (event.fault !== null) endByFault(group, event.fault)
+      group.startedAt ??= at
+      group.settled = { verdict: event.verdict, as: event.as }
+  }
+}
+
+/** Every member that has not ended ends as `infra_worker`, with the words of the fault. */
+export function endByFault(group: GroupRun, reason: string): void {
+  group.fault = reason
+  for (const { index, attempt, phase } of group.state.members)
+    if (phase !== 'ended')
+      group.results.set(index, { attempt, outcome: 'infra_worker', reason, header: null })
+  group.state = allEnded(group.state, 'infra_worker')
 }
 
 /** An episode's id: its group's, and its place in it. */

@@ -3,11 +3,13 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
-import type { AskKind, EpisodeRequest, HttpReply, PolicyRequest } from '../../rollout/request.ts'
+import type { AskKind, EpisodeRequest, PolicyRequest } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import { StoreFailed } from '../ledger/store.ts'
 import type { Beside, BesideRequest } from './beside.ts'
 import type { Seat } from './endpoints.ts'
 import type { TurnJobResult } from './jobs.ts'
+import { JournalMismatch, journalEntry, journaledReply } from './journal.ts'
 import { openPatience, type Patience } from './patience.ts'
 import type { PolicyClient } from './policy-client.ts'
 import type { PolicyAnswer } from './policy-try.ts'
@@ -40,8 +42,8 @@ export interface PlayerWorld {
   pool: Pool
   client: PolicyClient
   beside: Beside
-  /** Awaited before the next request of the episode goes out. */
-  keepTurn(plan: EpisodePlan, reply: HttpReply): Promise<void>
+  /** Keeps an entry of the attempt's journal; awaited before the next request of the episode goes out. */
+  keepTurn(plan: EpisodePlan, entry: Uint8Array): Promise<void>
   onEvents(events: readonly TurnEvent[]): void
 }
 
@@ -52,16 +54,21 @@ const LONGEST_ABORT_PAUSE_MS = 2000
 const SEAL_MS = 30_000
 const SEAL_AFTER_TIMEOUT_MS = 900
 
-/** Never rejects: whatever happens becomes an outcome. `signal` withdraws the attempt (cancel, shutdown). */
+/**
+ * Whatever happens becomes an outcome; rejects only where the ledger has failed, or where `journal` does not fit. `signal`
+ * withdraws the attempt (cancel, shutdown). `journal` has the replies that the attempt has had before a restart: they are
+ * played again, in order, and nobody is asked for them.
+ */
 export async function playAttempt(
   plan: EpisodePlan,
   deadlines: Deadlines,
   world: PlayerWorld,
   signal: AbortSignal,
+  journal: readonly Uint8Array[] = [],
 ): Promise<PlayedAttempt> {
   const started = performance.now()
   const waited: Waited = {}
-  const played = await playTurns(plan, deadlines, world, signal, waited)
+  const played = await playTurns(plan, deadlines, world, signal, waited, journal)
   const { policy = 0, ...askedSeconds } = waited
   const seconds = (performance.now() - started) / 1000
   return { ...played, seconds, policySeconds: policy, askedSeconds }
@@ -77,7 +84,9 @@ async function playTurns(
   world: PlayerWorld,
   signal: AbortSignal,
   waited: Waited,
+  journal: readonly Uint8Array[],
 ): Promise<Ending> {
+  const kept = journal.values()
   let state: KeptState | null = null
   const seat: Seat = { endpoint: null }
   let limit = openLimit('the reset', deadlines, signal)
@@ -90,6 +99,7 @@ async function playTurns(
     for (;;) {
       world.onEvents(result.events)
       if (result.kind === 'end') {
+        if (!kept.next().done) throw new JournalMismatch('the end')
         if (isUnusable(result.sealed)) world.client.blame(seat)
         return ending(result.sealed)
       }
@@ -101,6 +111,12 @@ async function playTurns(
         limit = openLimit('a pause', { ...deadlines, turnMs: Infinity }, signal)
         await world.client.resumed(request.backend, limit.patience)
         renewLimit(request)
+      }
+      const before = kept.next()
+      if (!before.done) {
+        const reply = journaledReply(before.value, request)
+        result = await world.pool.run('advance', { state, reply }, limit.patience)
+        continue
       }
       const asked = performance.now()
       const answer =
@@ -114,10 +130,11 @@ async function playTurns(
       if (request.kind !== 'policy') renewLimit(request)
       const { status, headers, body } = answer
       const reply = { status, headers, body }
-      await world.keepTurn(plan, reply)
+      await world.keepTurn(plan, journalEntry(request, reply))
       result = await world.pool.run('advance', { state, reply }, limit.patience)
     }
   } catch (error) {
+    if (error instanceof JournalMismatch || error instanceof StoreFailed) throw error
     const { outcome, reason } = failureOf(error as Error, limit, signal)
     return giveUp(plan, state, outcome, reason, world)
   } finally {

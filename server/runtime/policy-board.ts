@@ -2,7 +2,7 @@
 import { PaddockError } from '../../protocol/errors.ts'
 import type { Patience } from './patience.ts'
 
-interface Announced {
+export interface Announced {
   version: number | null
   /** Grows where a version steps back on purpose, as a training that starts again does. */
   epoch: number
@@ -20,6 +20,8 @@ export interface PolicyBoard {
   of(backend: string): Announced
   /** Throws PaddockError `conflict` for a version that steps back. Running turns are left to finish. */
   announce(backend: string, announcement: Announcement): Announced
+  /** What was announced before a restart. */
+  restore(backend: string, announced: Announced): void
   /** Resolves when the backend is not paused, or patience has ended. */
   resumed(backend: string, patience: Patience): Promise<void>
 }
@@ -39,6 +41,7 @@ export function createPolicyBoard(): PolicyBoard {
       if (!now.paused) for (const wake of waiting) wake()
       return now
     },
+    restore: (backend, announced) => void known.set(backend, announced),
     async resumed(backend, patience) {
       while (of(backend).paused && !patience.ended()) await patience.wait(null, waiting)
     },

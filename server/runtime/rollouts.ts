@@ -7,19 +7,22 @@ import type { AckResult, LeaseRequest } from '../../protocol/group.ts'
 import { digest } from '../../protocol/json.ts'
 import { packMap } from '../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
-import type { GroupRecord, LeasedGroup } from '../../rollout/ports.ts'
+import type { LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
 import { gradeResponse } from './grade-response.ts'
-import type { PolicyBoard } from './policy-board.ts'
+import { planFacts, restorePlan } from './kept-plan.ts'
+import type { Announced, PolicyBoard } from './policy-board.ts'
 import type { Gate } from './scheduler.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
 const KEPT_DONE_BATCHES = 32
+
+const policyNote = (backend: string) => `policy/${backend}`
 
 export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery' | 'admission'> {
   config: Config
@@ -28,6 +31,8 @@ export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDeliver
 }
 
 export interface Rollouts extends Service {
+  /** Takes up what the ledger has from before; to be called once, before anything else. */
+  restore(): Promise<void>
   /** Batches that are not done, and the bytes of episodes whose groups have not left. */
   standing(): { openBatches: number; heldBytes: number }
   /** No new batch is taken and no new episode starts; resolves when what runs has ended or `graceMs` is over. */
@@ -43,8 +48,18 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
   /** Ends the wait of every lease that waits. */
   const waiting = new Set<() => void>()
-  const admission = createAdmission()
   let draining = false
+  const planWorld = {
+    backends: config.backends,
+    engineHosts: config.dialects.engine_hosts,
+    tasks,
+  }
+  const batchWorld: BatchWorld = {
+    ...world,
+    admission: createAdmission(),
+    maxEvents: config.limits.max_events,
+    onDelivery: holdWhenFull,
+  }
 
   const runOf = (id: string): BatchRun => {
     const run = runs.get(id)
@@ -54,16 +69,14 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     return run
   }
 
-  async function admit(id: string, request: BatchRequest) {
-    const { backends, dialects } = config
-    const engineHosts = dialects.engine_hosts
-    const plan = await planBatch(id, request, { backends, engineHosts, tasks })
-    await ledger.submit(id, request)
-    submitted.set(id, digest(request, 32))
-    forgetOldBatches()
-    const maxEvents = config.limits.max_events
+  async function admit(id: string, request: BatchRequest, asked: string) {
+    const plan = await planBatch(id, request, planWorld)
+    const kept = planFacts(plan, tasks.packHash)
+    await ledger.submit({ id, request: JSON.stringify(request), digest: asked, plan: kept })
+    submitted.set(id, asked)
+    await forgetOldBatches()
     scheduler.gate(id, gateOf(plan, runs.size + 1))
-    runs.set(id, startBatch(plan, { ...world, admission, maxEvents, onDelivery: holdWhenFull }))
+    runs.set(id, startBatch(plan, batchWorld))
     holdWhenFull()
     return accepted(request, id)
   }
@@ -99,18 +112,40 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     return { groups: sum((id) => ledger.deliveries(id).ready), bytes: sum(ledger.heldBytes) }
   }
 
-  function forgetOldBatches(): void {
+  async function forgetOldBatches(): Promise<void> {
     const done = [...runs].filter(([, run]) => run.isDone())
     for (const [id] of done.slice(0, -KEPT_DONE_BATCHES)) {
       runs.delete(id)
-      ledger.forget(id)
+      await ledger.forget(id)
     }
+  }
+
+  /** Everything that the ledger has goes on from where it was. */
+  async function restore(): Promise<void> {
+    for (const backend of Object.keys(config.backends)) {
+      const known = (await ledger.note(policyNote(backend))) as Announced | null
+      if (!known) continue
+      board.restore(backend, known)
+      if (known.version !== null) metrics.policyVersion(known.version)
+    }
+    const { batches, submitted: ids, life } = ledger.resume()
+    for (const [id, asked] of ids) submitted.set(id, asked)
+    for (const { entry, events, damage } of batches) {
+      const { plan, obstacle } = await restorePlan(entry, planWorld)
+      const past = { events, obstacle: damage ?? obstacle, life }
+      scheduler.gate(entry.id, gateOf(plan, batches.length))
+      runs.set(entry.id, startBatch(plan, batchWorld, past))
+    }
+    holdWhenFull()
+    await forgetOldBatches()
   }
 
   function refuseWhenFull(): void {
     if (draining)
       throw new PaddockError('draining', 'the server is stopping; submit to another one')
     const open = [...runs.values()].filter((run) => !run.isDone()).length + submitting.size
+    const full = ledger.full()
+    if (full !== null) throw new PaddockError('queue_full', full)
     if (open >= config.limits.max_batches)
       throw new PaddockError(
         'queue_full',
@@ -143,18 +178,17 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     for (const result of results) metrics.acknowledged(result)
   }
 
-  /** Versions between the announced one and the group's oldest; null where one of them is unknown. */
-  function staleness({ plan }: BatchRun, { head }: GroupRecord): number | null {
+  /** Versions between the announced one and a group's oldest; null where one of them is unknown. */
+  function staleness({ plan }: BatchRun, oldest: number | null): number | null {
     const newest = board.of(plan.policy.backend).version
-    const oldest = head.policy.version_min
     return newest === null || oldest === null ? null : newest - oldest
   }
 
   /** Whether a group's oldest tokens are further behind the announced version than its batch allows. */
-  function isStale(run: BatchRun): (group: GroupRecord) => boolean {
+  function isStale(run: BatchRun): (oldest: number | null) => boolean {
     const { max_staleness } = run.plan.request.policy
-    return (record) => {
-      const behind = staleness(run, record)
+    return (oldest) => {
+      const behind = staleness(run, oldest)
       return max_staleness !== null && behind !== null && behind > max_staleness
     }
   }
@@ -179,6 +213,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   }
 
   return {
+    restore,
     async submit(request) {
       const id = request.id ?? `b-${randomUUID()}`
       const asked = digest(request, 32)
@@ -195,7 +230,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       if (underWay) return underWay.accepted
       metrics.trainerSeen(world.now())
       refuseWhenFull()
-      const promise = admit(id, request).finally(() => submitting.delete(id))
+      const promise = admit(id, request, asked).finally(() => submitting.delete(id))
       submitting.set(id, { digest: asked, accepted: promise })
       return promise
     },
@@ -205,7 +240,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
     async cancel(id) {
       const run = runOf(id)
-      run.cancel()
+      await run.cancel()
       return run.progress()
     },
 
@@ -216,7 +251,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     },
 
     async discard(id) {
-      runOf(id).cancel()
+      await runOf(id).cancel()
       const letGo = () => ledger.lease(id, 1, 1, () => true).then(() => {})
       // A group may be on its way into the ledger.
       ledger.watch(id, () => void letGo().catch(world.onError))
@@ -232,22 +267,19 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
           mode: run.plan.request.mode,
           delivery: lease.delivery,
           waited: null,
-          staleness: staleness(run, record),
+          staleness: staleness(run, record.head.policy.version_min),
         })
       const done = leased.length === 0 && run.isDone()
       const native = form === 'json' || form === 'msgpack'
       const groups = leased.map((group) => envelope(group, !native))
-      const giveBack = () =>
-        ledger.nack(
-          id,
-          leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id })),
-        )
+      const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
       const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {
         // Nobody has seen them: the next lease need not wait until these have run out.
-        await giveBack()
+        await ledger.nack(id, leases)
         throw error
       })
-      if (signal.aborted) await giveBack()
+      if (signal.aborted) await ledger.nack(id, leases)
+      else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
       return { body, groups: groups.map(({ head }) => head) }
     },
 
@@ -281,10 +313,11 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return trajectoryOf(sealed)
     },
 
-    announcePolicy({ backend, ...announcement }) {
+    async announcePolicy({ backend, ...announcement }) {
       if (!Object.hasOwn(config.backends, backend))
         throw new PaddockError('invalid_request', `no backend ${backend}`, { path: 'backend' })
       const now = board.announce(backend, announcement)
+      await ledger.keepNote(policyNote(backend), { ...now })
       if (now.version !== null) metrics.policyVersion(now.version)
       holdWhenFull()
       return { backend, ...now }
@@ -315,7 +348,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       scheduler.pause(true)
       const grace = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref())
       await Promise.race([scheduler.idle(), grace])
-      for (const run of runs.values()) run.cancel()
+      if (ledger.outlives) for (const run of runs.values()) run.halt()
+      else await Promise.all([...runs.values()].map((run) => run.cancel()))
     },
   }
 }

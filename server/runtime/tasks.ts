@@ -27,6 +27,8 @@ export interface TaskCatalogue {
   /** Tasks of packs that cannot be played, each with its first problem; they are left out. */
   refused: { id: string; problem: string }[]
   specs(): { task: Task }[]
+  /** Content hash of a pack; null for one that is not there. */
+  packHash(pack: string): string | null
 }
 
 /** Playing the reference path of a task and its probes takes some 10 ms. */
@@ -107,6 +109,7 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
     },
     refused,
     specs: () => [...known.values()],
+    packHash: (pack) => packs.find(({ name }) => name === pack)?.hash ?? null,
   }
 }
 

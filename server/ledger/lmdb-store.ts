@@ -1,0 +1,86 @@
+// The durable store: an lmdb environment in a folder, one commit at a time, and none after one that failed.
+import { open } from 'lmdb'
+import { lockFolder } from './folder-lock.ts'
+import { type Change, type Store, StoreFailed } from './store.ts'
+
+interface Waiting {
+  changes: readonly Change[]
+  resolve(): void
+  reject(error: StoreFailed): void
+}
+
+/**
+ * Opens or creates the ledger of a folder. `onFailure` hears of the first write that fails; whoever waits for it and
+ * for the writes behind it gets the same error. Throws PaddockError `invalid_config` where another process has the folder.
+ */
+export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) => void): Store {
+  const unlock = lockFolder(folder)
+  const db = open<Uint8Array, string>({
+    path: folder,
+    encoding: 'binary',
+    // `put` resolves when the bytes are on disk. With the default, a failed fsync leaves `flushed` pending for ever and
+    // the rejected record readable.
+    overlappingSync: false,
+  })
+  let queue: Waiting[] = []
+  let failure: StoreFailed | null = null
+  let writing: Promise<void> | null = null
+
+  /** Everything that waits goes into the next commit together: one fsync for all of it. */
+  async function write(): Promise<void> {
+    while (queue.length > 0 && !failure) {
+      const batch = queue
+      queue = []
+      try {
+        await db.batch(() => {
+          for (const { changes } of batch)
+            for (const { key, value } of changes) value ? db.put(key, value) : db.remove(key)
+        })
+        for (const { resolve } of batch) resolve()
+      } catch (error) {
+        failure = new StoreFailed(await causeOf(error))
+        onFailure(failure)
+        for (const { reject } of [...batch, ...queue]) reject(failure)
+        queue = []
+      }
+    }
+    writing = null
+  }
+
+  return {
+    durable: true,
+    commit(changes) {
+      if (failure) return Promise.reject(failure)
+      return new Promise((resolve, reject) => {
+        queue.push({ changes, resolve, reject })
+        writing ??= write()
+      })
+    },
+    get: (key) => db.getBinary(key),
+    // '0' is the character behind '/'.
+    keys: (prefix) => [...db.getKeys({ start: prefix, end: `${prefix.slice(0, -1)}0` })],
+    usedBytes() {
+      const stats = db.getStats() as Record<string, number>
+      const {
+        pageSize = 0,
+        treeBranchPageCount = 0,
+        treeLeafPageCount = 0,
+        overflowPages = 0,
+      } = stats
+      return pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+    },
+    async close() {
+      await writing
+      failure ??= new StoreFailed(new Error('it is closed'))
+      await db.close().catch(() => {})
+      unlock()
+    },
+  }
+}
+
+/** lmdb rejects every write of a failed commit with the same words, and one promise beside them with the cause. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { commitError?: Promise<never> }
+  if (!commitError) return error
+  return commitError.catch((cause: unknown) => cause)
+}

@@ -1,0 +1,50 @@
+// The ledger that the settings ask for: in a folder, or in memory where they name none.
+import { statfsSync } from 'node:fs'
+import type { Ledger } from '../../rollout/ports.ts'
+import type { Settings } from '../settings.ts'
+import { createLedger } from './ledger.ts'
+import { openLmdbStore } from './lmdb-store.ts'
+import { createMemoryStore } from './memory-store.ts'
+import type { StoreFailed } from './store.ts'
+
+export interface LedgerHooks {
+  /** The first write that failed: nothing is written any more, and the process has to end. */
+  onFailure(error: StoreFailed): void
+  /** A record that is not what was written, set aside. */
+  onBad(key: string): void
+}
+
+/** Bytes of groups that have left which stay readable in memory. */
+const KEPT_IN_MEMORY = 256 * 2 ** 20
+
+/** Throws PaddockError `invalid_config` where the folder is in use, or was written by a newer Paddock. */
+export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Ledger {
+  const clock = () => performance.now() / 1000
+  const { onBad } = hooks
+  const { path, max_bytes, keep_bytes, min_free_bytes } = settings
+  if (path === undefined)
+    return createLedger(createMemoryStore(), {
+      clock,
+      keepBytes: KEPT_IN_MEMORY,
+      maxBytes: Number.POSITIVE_INFINITY,
+      disk: null,
+      onBad,
+    })
+  const store = openLmdbStore(path, hooks.onFailure)
+  const freeBytes = () => {
+    const { bavail, bsize } = statfsSync(path)
+    return bavail * bsize
+  }
+  try {
+    return createLedger(store, {
+      clock,
+      keepBytes: keep_bytes,
+      maxBytes: max_bytes,
+      disk: { freeBytes, minFreeBytes: min_free_bytes },
+      onBad,
+    })
+  } catch (error) {
+    store.close().catch(() => {})
+    throw error
+  }
+}
