@@ -27,6 +27,8 @@ export interface PolicyPlan {
   url?: string
   model: string
   mode: 'chat' | 'tokens'
+  /** Replies come as streams, which is told apart only by who carries them. */
+  stream?: boolean
   toolFormat: ToolFormat
   thinking: ThinkingMode
   /** Lenient readings of its calls; none where the grammar is kept to. */

@@ -25,7 +25,8 @@ const endpointSchema = z.url({ protocol: /^https?$/, error: 'expected an http or
 
 const backendSchema = z
   .strictObject({
-    dialect: z.enum(['vllm', 'sglang']),
+    /** `vllm-generate`: vLLM asked at /inference/v1/generate, which it has with --tokens-only or --enable-scale-out. */
+    dialect: z.enum(['vllm', 'vllm-generate', 'sglang']),
     url: endpointSchema.optional(),
     /** Several endpoints that serve the same model. */
     urls: z.array(endpointSchema).min(1).max(1024).optional(),

@@ -16,15 +16,21 @@ import { createStats } from './stats.ts'
 import { createVersionHistory } from './versions.ts'
 import { readJson } from './wire/refused.ts'
 import type { SglangForm } from './wire/sglang.ts'
-import { readGenerate, writeGenerate } from './wire/sglang.ts'
+import { readGenerate, writeGenerate, writeGenerateStream } from './wire/sglang.ts'
+import { isSglangChat, readSglangChat, writeSglangChat } from './wire/sglang-chat.ts'
 import type { Payload } from './wire/transport.ts'
-import { jsonPayload, send, sendDamaged, sendInstead } from './wire/transport.ts'
+import { jsonPayload, send, sendDamaged, sendInstead, streamPayload } from './wire/transport.ts'
 import type { Served, VllmForm } from './wire/vllm.ts'
-import { readChat, readCompletion } from './wire/vllm.ts'
+import { readChat, readCompletion, readTokens } from './wire/vllm.ts'
 import { writeReply } from './wire/vllm-reply.ts'
 import { writeStream } from './wire/vllm-stream.ts'
 
-export const COMPLETION_PATHS = ['/v1/chat/completions', '/v1/completions', '/generate'] as const
+export const COMPLETION_PATHS = [
+  '/v1/chat/completions',
+  '/v1/completions',
+  '/inference/v1/generate',
+  '/generate',
+] as const
 type CompletionPath = (typeof COMPLETION_PATHS)[number]
 
 export interface Completer {
@@ -138,6 +144,8 @@ function readAsk(
 ): { form: Form; ask: Ask } {
   if (path === '/generate') return readGenerate(body, served)
   if (path === '/v1/completions') return readCompletion(body, served)
+  if (path === '/inference/v1/generate') return readTokens(body, served)
+  if (isSglangChat(body)) return readSglangChat(body, served, withTools)
   return readChat(body, served, withTools)
 }
 
@@ -148,12 +156,16 @@ function write(
   generation: Generation,
   seconds: number,
 ): Payload {
-  if (form.kind === 'generate') {
+  if ('logprobText' in form) {
     // The turns before this one, which an engine with a prefix cache has seen.
-    const cached = ask.promptIds.lastIndexOf(model.endId) + 1
-    return jsonPayload(writeGenerate(model, form, generation, { cached, seconds }))
+    const times = { cached: ask.promptIds.lastIndexOf(model.endId) + 1, seconds }
+    if (form.kind === 'sglang-chat')
+      return jsonPayload(writeSglangChat(model, form, ask, generation, times))
+    return form.stream
+      ? streamPayload(writeGenerateStream(model, form, generation, times))
+      : jsonPayload(writeGenerate(model, form, generation, times))
   }
-  if (!form.stream) return jsonPayload(writeReply(model, form, ask, generation))
-  const bytes = Buffer.from(writeStream(model, form, ask, generation))
-  return { status: 200, contentType: 'text/event-stream; charset=utf-8', bytes }
+  return form.stream
+    ? streamPayload(writeStream(model, form, ask, generation))
+    : jsonPayload(writeReply(model, form, ask, generation))
 }

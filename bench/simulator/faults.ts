@@ -18,6 +18,7 @@ const TRANSPORT = {
   hang: 'no answer',
   reset: 'the connection is reset before any header',
   trickle: 'a byte every 50 ms, without end',
+  stall: 'half of the body, then nothing more',
   cut: 'the body breaks off, short of its length or in mid-chunk',
   html: 'a page with status 200',
   badjson: 'JSON that breaks off, as if whole',
@@ -64,7 +65,7 @@ export const faultRuleSchema = z.strictObject({
   match: z.string().optional(),
   /** Only these turns of an episode; the first is 1. */
   turns: z.array(z.int().min(1)).optional(),
-  /** Sampled tokens before an `abort`, body bytes before a `cut` or in a `trickle`; default: drawn. */
+  /** Sampled tokens before an `abort`, body bytes before a `cut` or a `stall` or in a `trickle`; default: drawn. */
   after: z.int().min(0).optional(),
   /** Hits the first so many requests of the same seed and turn, so that a repeated one gets through. */
   times: z.int().min(1).optional(),

@@ -16,6 +16,8 @@ export interface PromptTurn {
   chatTemplateKwargs: JsonObject
   /** Ids that end the policy's turn. */
   stopTokenIds: readonly number[]
+  /** Asks for the reply as server-sent events, where the form has them. */
+  stream?: boolean
 }
 
 export interface HttpRequest {
@@ -65,6 +67,10 @@ export interface Expectation {
   maxTokens: number
   /** Whether the tokenizer has an id; null where there is none to ask. */
   knowsId: ((id: number) => boolean) | null
+  /** Whether the reply was asked for as a stream, which the backend may still give whole. */
+  stream?: boolean
+  /** What was asked for; a reply that echoes something else is refused. */
+  sampling?: PromptTurn['sampling']
 }
 
 export interface Dialect {

@@ -2,8 +2,12 @@
 import type { Dialect } from './dialect.ts'
 import { sglang } from './sglang.ts'
 import { vllm } from './vllm.ts'
+import { vllmGenerate } from './vllm-generate.ts'
 
 /** Each tells in `modes` how a policy may be asked. */
-export const dialects = { vllm, sglang } as const satisfies Record<string, Dialect>
+export const dialects = { vllm, 'vllm-generate': vllmGenerate, sglang } as const satisfies Record<
+  string,
+  Dialect
+>
 
 export type DialectName = keyof typeof dialects

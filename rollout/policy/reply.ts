@@ -20,18 +20,23 @@ export function refuse(kind: ReplyFault['kind'], field: string, message: string)
 type JsonRecord = Record<string, unknown>
 
 /**
- * Opens a reply and hands its JSON object to `readCompletion`. Whatever is not a JSON object under status 2xx is the
- * machinery's fault, but for a 400 that says the prompt leaves no room. Never throws for what came in.
+ * Opens a reply and hands its JSON object to `readCompletion`; the text of a stream that was asked for becomes one by
+ * `joinStream`. Whatever is neither under status 2xx is the machinery's fault, but for a 400 that says the prompt leaves
+ * no room. Never throws for what came in.
  */
 export function readReply(
   status: number,
   headers: Record<string, string>,
   body: Uint8Array,
+  { stream }: Pick<Expectation, 'stream'>,
   readCompletion: (reply: JsonRecord) => Completion,
+  joinStream: ((text: string) => JsonRecord) | null = null,
 ): PolicyReply {
   try {
     checkStatus(status, body)
-    return readCompletion(openJson(headers, body))
+    const text = openText(headers, body, stream === true && joinStream !== null)
+    const reply = text.isStream && joinStream ? joinStream(text.text) : openJson(text.text)
+    return readCompletion(reply)
   } catch (error) {
     if (error instanceof Refusal) return error.fault
     throw error
@@ -58,13 +63,26 @@ function checkStatus(status: number, body: Uint8Array): void {
   refuse('infra_backend', '', `status ${status} from the backend: ${said || 'empty body'}`)
 }
 
-function openJson(headers: Record<string, string>, body: Uint8Array): JsonRecord {
+function openText(
+  headers: Record<string, string>,
+  body: Uint8Array,
+  mayStream: boolean,
+): { text: string; isStream: boolean } {
   const type = contentType(headers)
-  if (type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
+  const isStream = mayStream && type !== null && /^text\/event-stream\b/i.test(type)
+  if (!isStream && type !== null && !/^application\/([\w.-]+\+)?json\b/i.test(type))
     refuse('infra_backend', 'content-type', `expected application/json, got ${type.slice(0, 100)}`)
   if (body.byteLength > MAX_REPLY_BYTES)
     refuse('infra_backend', '', `${body.byteLength} bytes: at most ${MAX_REPLY_BYTES} are read`)
-  const value = parseJson(body)
+  try {
+    return { text: decoder.decode(body), isStream }
+  } catch {
+    return refuse('infra_backend', '', 'the reply is no UTF-8')
+  }
+}
+
+function openJson(text: string): JsonRecord {
+  const value = parseJson(text)
   if (!isPlainObject(value)) refuse('infra_backend', '', 'expected a JSON object as the reply')
   return value
 }
@@ -76,13 +94,13 @@ function contentType(headers: Record<string, string>): string | null {
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
-function parseJson(body: Uint8Array): unknown {
+export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(decoder.decode(body))
+    return JSON.parse(text)
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error)
     const said = cause.slice(0, PROBLEM_CHARACTERS).toWellFormed()
-    return refuse('infra_backend', '', `the reply is no complete JSON in UTF-8: ${said}`)
+    return refuse('infra_backend', '', `the reply is no complete JSON: ${said}`)
   }
 }
 
@@ -124,18 +142,24 @@ export function readIds(values: readonly unknown[], field: string): Int32Array {
 /** What rounding may bring a log-probability above 0: sums in bfloat16 come to some 1e-5. */
 const LOGPROB_NOISE = 1e-4
 
+/** vLLM writes it where it has no value, and for the logarithm of 0: what was sampled had neither. */
+const NO_LOGPROB = -9999
+
 /** Log-probabilities as float32. JSON has no NaN, so engines write null where the logits were no numbers. */
 export function readLogprobs(values: readonly unknown[], field: string): Float32Array {
   const bad = values.findIndex(
     (value) =>
-      typeof value !== 'number' || !Number.isFinite(Math.fround(value)) || value > LOGPROB_NOISE,
+      typeof value !== 'number' ||
+      !Number.isFinite(Math.fround(value)) ||
+      value > LOGPROB_NOISE ||
+      value <= NO_LOGPROB,
   )
   if (bad < 0) return new Float32Array(values as number[])
   const what = describe(values[bad])
   return refuse(
     'contract_violation',
     field,
-    `the log-probability of token ${bad} must be finite and at most 0, got ${what}`,
+    `the log-probability of token ${bad} must be finite, above ${NO_LOGPROB} and at most 0, got ${what}`,
   )
 }
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { ToolDefinition } from '../../protocol/conversation.ts'
 import type { Expectation, PromptTurn } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import { brokenReplies, JSON_HEADERS, jsonBytes, withValue } from './reply.testkit.ts'
@@ -37,14 +38,34 @@ describe('a request', () => {
     })
   })
 
-  test('without token ids is refused before it is sent', () => {
-    expect(() => sglang.request({ ...turn, promptIds: null })).toThrow(
-      expect.objectContaining({ code: 'invalid_config', path: 'policy.mode' }),
-    )
+  test('without token ids asks the chat endpoint, which gives them back', () => {
+    const tool = { type: 'function', function: { name: 'add', description: '', parameters: {} } }
+    const chat = { ...turn, promptIds: null, tools: [tool as ToolDefinition], stream: true }
+    const { path, body } = sglang.request(chat)
+    expect(path).toBe('/v1/chat/completions')
+    expect(JSON.parse(new TextDecoder().decode(body))).toEqual({
+      model: 'Qwen/Qwen3-4B',
+      messages: [{ role: 'user', content: 'Moin!' }],
+      // No tool_choice: `none` would leave the tools out of the prompt.
+      tools: [tool],
+      max_tokens: 64,
+      temperature: 0.7,
+      top_p: 0.9,
+      seed: 12,
+      stop_token_ids: [151645, 151643],
+      skip_special_tokens: false,
+      no_stop_trim: false,
+      logprobs: true,
+      return_meta_info: true,
+      return_prompt_token_ids: true,
+      // SGLang refuses to stream what is asked for here.
+      stream: false,
+    })
   })
 
   test('each dialect says in which modes it is asked', () => {
-    expect(dialects.sglang.modes).toEqual(['tokens'])
+    expect(dialects.sglang.modes).toEqual(['chat', 'tokens'])
+    expect(dialects['vllm-generate'].modes).toEqual(['tokens'])
     expect(dialects.vllm.modes).toEqual(['chat', 'tokens'])
   })
 })

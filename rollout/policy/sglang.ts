@@ -1,48 +1,41 @@
-// SGLang's native /generate: token ids in, token ids with log-probabilities and weight versions out.
-import { PaddockError } from '../../protocol/errors.ts'
-import { isPlainObject } from '../../protocol/json.ts'
-import type { VersionRun } from '../chat/tape.ts'
-import type { Completion, Dialect, Expectation, PolicyFinish, PromptTurn } from './dialect.ts'
+// SGLang: its native /generate for token ids, its chat endpoint where it renders the conversation itself.
+import type { Completion, Dialect, Expectation, PromptTurn } from './dialect.ts'
 import { jsonRequest } from './json-request.ts'
-import {
-  checkCompletion,
-  describe,
-  type FieldNames,
-  isContextLength,
-  readArray,
-  readCount,
-  readIds,
-  readLogprobs,
-  readObject,
-  readReply,
-  readText,
-  readVersion,
-  refuse,
-} from './reply.ts'
+import { readObject, readReply, readText } from './reply.ts'
+import { refuseOtherSampling } from './sampling-echo.ts'
+import { chatBody, readChat } from './sglang-chat.ts'
+import { readSampled } from './sglang-meta.ts'
+import { joinSglang } from './sglang-stream.ts'
 
 type JsonRecord = Record<string, unknown>
 
 /**
- * `tokens` only: SGLang's chat endpoint returns no prompt ids. Keys as of GenerateReqInput
- * (sglang: python/sglang/srt/managers/io_struct.py).
+ * `tokens`: POST /generate, keys as of GenerateReqInput (sglang: python/sglang/srt/managers/io_struct.py); `chat`: POST
+ * /v1/chat/completions. Only the first can be streamed: SGLang gives no ids and log-probabilities in a chat stream.
  */
 export const sglang: Dialect = {
-  modes: ['tokens'],
-  request(turn) {
-    if (turn.promptIds === null) {
-      throw new PaddockError(
-        'invalid_config',
-        'the sglang dialect serves policy.mode tokens only: set it and give the backend a model_dir',
-        { path: 'policy.mode' },
-      )
-    }
-    return jsonRequest('/generate', generateBody(turn, turn.promptIds))
-  },
+  modes: ['chat', 'tokens'],
+  request: (turn) =>
+    turn.promptIds === null
+      ? jsonRequest('/v1/chat/completions', chatBody(turn))
+      : jsonRequest('/generate', generateBody(turn, turn.promptIds)),
   read: (status, headers, body, expect) =>
-    readReply(status, headers, body, (reply) => readGenerated(reply, expect)),
+    expect.promptIds === null
+      ? readReply(status, headers, body, expect, (reply) => readChat(reply, expect))
+      : readReply(
+          status,
+          headers,
+          body,
+          expect,
+          (reply) => readGenerated(reply, expect),
+          joinSglang,
+        ),
 }
 
-function generateBody({ sampling, stopTokenIds }: PromptTurn, promptIds: Int32Array): JsonRecord {
+function generateBody(
+  { sampling, stopTokenIds, stream = false }: PromptTurn,
+  promptIds: Int32Array,
+): JsonRecord {
   return {
     input_ids: [...promptIds],
     sampling_params: {
@@ -58,109 +51,17 @@ function generateBody({ sampling, stopTokenIds }: PromptTurn, promptIds: Int32Ar
     return_logprob: true,
     // Log-probabilities of the sampled tokens only.
     logprob_start_len: -1,
-    stream: false,
+    stream,
   }
-}
-
-const LOGPROBS = 'meta_info.output_token_logprobs'
-const FIELDS: FieldNames = {
-  promptIds: 'input_ids',
-  ids: 'output_ids',
-  logprobs: LOGPROBS,
-  promptTokens: 'meta_info.prompt_tokens',
-  completionTokens: 'meta_info.completion_tokens',
 }
 
 function readGenerated(reply: JsonRecord, expect: Expectation): Completion {
+  refuseOtherSampling(reply, expect)
   const meta = readObject(reply.meta_info, 'meta_info')
-  const finish = readFinish(meta.finish_reason)
-  const usage = {
-    promptTokens: readCount(meta.prompt_tokens, FIELDS.promptTokens),
-    completionTokens: readCount(meta.completion_tokens, FIELDS.completionTokens),
-  }
-  // A request that was aborted before its first token carries no list at all.
-  const untouched = finish === 'abort' && usage.completionTokens === 0
-  const listed = untouched ? (meta.output_token_logprobs ?? []) : meta.output_token_logprobs
-  const pairs = readArray(listed, LOGPROBS, 'return_logprob was asked for').map(readPair)
-  const paired = readIds(
-    pairs.map(([, id]) => id),
-    LOGPROBS,
+  const text = readText(reply.text, 'text')
+  return readSampled(
+    meta,
+    { text, outputIds: reply.output_ids, promptIds: expect.promptIds },
+    expect,
   )
-  const ids = (reply.output_ids ?? null) === null ? paired : readOutputIds(reply.output_ids, paired)
-  const draft = {
-    finish,
-    content: readText(reply.text, 'text'),
-    promptIds: expect.promptIds,
-    ids,
-    logprobs: readLogprobs(
-      pairs.map(([logprob]) => logprob),
-      LOGPROBS,
-    ),
-    usage,
-    version: readVersion(meta.weight_version),
-    versions: readVersions(meta, ids.length),
-  }
-  return checkCompletion(draft, expect, FIELDS)
-}
-
-function readPair(pair: unknown, index: number): [unknown, unknown] {
-  if (Array.isArray(pair) && pair.length >= 2) return [pair[0], pair[1]]
-  const form = `expected [log-probability, id, text] at ${index}`
-  return refuse('contract_violation', LOGPROBS, form)
-}
-
-function readOutputIds(value: unknown, paired: Int32Array): Int32Array {
-  const ids = readIds(readArray(value, FIELDS.ids, 'ids were asked for'), FIELDS.ids)
-  if (ids.length !== paired.length)
-    refuse(
-      'contract_violation',
-      FIELDS.ids,
-      `${ids.length} ids came with ${paired.length} log-probabilities`,
-    )
-  const index = ids.findIndex((id, position) => id !== paired[position])
-  if (index >= 0)
-    refuse(
-      'contract_violation',
-      FIELDS.ids,
-      `id ${ids[index]} at ${index}, but its log-probability is of ${paired[index]}`,
-    )
-  return ids
-}
-
-/** `weight_versions` tells which version made which ids; older releases have the scalar alone. */
-function readVersions(meta: JsonRecord, count: number): VersionRun[] {
-  const field = 'meta_info.weight_versions'
-  if (!Array.isArray(meta.weight_versions) || meta.weight_versions.length === 0)
-    return [{ version: readVersion(meta.weight_version), count }]
-  let covered = 0
-  const runs = meta.weight_versions.map((span: unknown) => {
-    const { version, start, end } = readObject(span, field)
-    const last = readCount(end, field) ?? 0
-    if (start !== covered || last < covered)
-      refuse('contract_violation', field, `the spans must follow each other from 0 to ${count}`)
-    const run = { version: readVersion(version), count: last - covered }
-    covered = last
-    return run
-  })
-  if (covered !== count)
-    refuse('contract_violation', field, `the spans cover ${covered} of ${count} sampled ids`)
-  return runs
-}
-
-function readFinish(reason: unknown): PolicyFinish {
-  const field = 'finish_reason'
-  if (reason === undefined || reason === null)
-    return refuse('infra_backend', field, 'the reply ended without a finish reason')
-  const { type, message, status_code: status } = isPlainObject(reason) ? reason : { type: reason }
-  const said = typeof message === 'string' ? message.slice(0, 200) : ''
-  // An abort with a status is a request that the engine refused or lost, not a pause to go on after.
-  if (type === 'abort' && typeof status === 'number' && status >= 400)
-    return refuse(
-      status === 400 && isContextLength(said) ? 'context_length' : 'infra_backend',
-      field,
-      `the engine aborted with status ${status}: ${said}`,
-    )
-  if (type === 'stop' || type === 'length' || type === 'abort') return type
-  const known = 'expected type stop, length or abort'
-  return refuse('contract_violation', field, `${known}, got ${describe(type)}`)
 }

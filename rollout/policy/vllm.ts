@@ -1,11 +1,11 @@
 // vLLM's OpenAI-compatible server: chat completions (it renders), or completions of token ids (Paddock does).
-import type { Message } from '../../protocol/conversation.ts'
 import { isPlainObject } from '../../protocol/json.ts'
 import type { Completion, Dialect, Expectation, PolicyFinish, PromptTurn } from './dialect.ts'
+import { refuseNoCalls, refuseParsed, refuseWithheld } from './engine-parsers.ts'
 import { JsonList, jsonRequest } from './json-request.ts'
+import { onlyChoice, readFinish, streamBody, wireMessages } from './openai-form.ts'
 import {
   checkCompletion,
-  describe,
   type FieldNames,
   readArray,
   readCount,
@@ -15,8 +15,9 @@ import {
   readReply,
   readText,
   readVersion,
-  refuse,
 } from './reply.ts'
+import { refuseOtherSampling } from './sampling-echo.ts'
+import { joinVllm } from './vllm-stream.ts'
 
 type JsonRecord = Record<string, unknown>
 
@@ -31,8 +32,14 @@ export const vllm: Dialect = {
       ? jsonRequest('/v1/chat/completions', chatBody(turn))
       : jsonRequest('/v1/completions', completionsBody(turn, turn.promptIds)),
   read: (status, headers, body, expect) =>
-    readReply(status, headers, body, (reply) =>
-      expect.promptIds === null ? readChat(reply, expect) : readCompletions(reply, expect),
+    readReply(
+      status,
+      headers,
+      body,
+      expect,
+      (reply) =>
+        expect.promptIds === null ? readChat(reply, expect) : readCompletions(reply, expect),
+      joinVllm,
     ),
 }
 
@@ -55,7 +62,7 @@ function completionsBody(turn: PromptTurn, promptIds: Int32Array): JsonRecord {
   return { model: turn.model, prompt: [...promptIds], ...samplingBody(turn), logprobs: 0 }
 }
 
-function samplingBody({ sampling, stopTokenIds }: PromptTurn): JsonRecord {
+function samplingBody({ sampling, stopTokenIds, stream }: PromptTurn): JsonRecord {
   return {
     max_tokens: sampling.max_tokens,
     temperature: sampling.temperature,
@@ -65,24 +72,11 @@ function samplingBody({ sampling, stopTokenIds }: PromptTurn): JsonRecord {
     return_token_ids: true,
     skip_special_tokens: false,
     spaces_between_special_tokens: false,
-    stream: false,
+    ...streamBody(stream),
   }
 }
 
-/** Calls get the ids of the results behind them: OpenAI's form wants ids, and order alone links the two. */
-function wireMessages(messages: readonly Message[]): unknown[] {
-  return messages.map((message, index) => {
-    if (message.role !== 'assistant' || message.tool_calls === undefined) return message
-    const calls = message.tool_calls.map((call, position) => {
-      const result = messages[index + 1 + position]
-      const id = result?.role === 'tool' ? result.tool_call_id : `call_${index}_${position}`
-      return { id, ...call }
-    })
-    return { ...message, tool_calls: calls }
-  })
-}
-
-const CHAT_FIELDS: FieldNames = {
+export const CHAT_FIELDS: FieldNames = {
   promptIds: 'prompt_token_ids',
   ids: 'token_ids',
   logprobs: 'logprobs.content',
@@ -91,10 +85,12 @@ const CHAT_FIELDS: FieldNames = {
 }
 
 function readChat(reply: JsonRecord, expect: Expectation): Completion {
+  refuseOtherSampling(reply, expect)
   const choice = onlyChoice(reply)
   const message = readObject(choice.message, 'message')
   const finish = readFinish(choice.finish_reason)
-  if (!expect.tokens) refuseParsed(choice.finish_reason, message)
+  refuseNoCalls(choice.finish_reason, message)
+  if (!expect.tokens) refuseParsed(message)
   const content = isPlainObject(choice.logprobs) ? choice.logprobs.content : choice.logprobs
   const tokens = (): unknown[] => readArray(content, CHAT_FIELDS.logprobs, 'logprobs was asked for')
   const completion = settle(reply, choice, expect, CHAT_FIELDS, {
@@ -114,6 +110,7 @@ function readChat(reply: JsonRecord, expect: Expectation): Completion {
 const COMPLETIONS_FIELDS: FieldNames = { ...CHAT_FIELDS, logprobs: 'logprobs.token_logprobs' }
 
 function readCompletions(reply: JsonRecord, expect: Expectation): Completion {
+  refuseOtherSampling(reply, expect)
   const choice = onlyChoice(reply)
   const { promptIds, logprobs: field } = COMPLETIONS_FIELDS
   const values = isPlainObject(choice.logprobs) ? choice.logprobs.token_logprobs : choice.logprobs
@@ -130,7 +127,7 @@ function readCompletions(reply: JsonRecord, expect: Expectation): Completion {
 }
 
 /** What both endpoints share: ids beside the choice, usage, version. */
-function settle(
+export function settle(
   reply: JsonRecord,
   choice: JsonRecord,
   expect: Expectation,
@@ -169,51 +166,4 @@ function settle(
 function readIdArray(value: unknown, field: string): Int32Array {
   const hint = 'return_token_ids was asked for: vLLM 0.10.2 or later has it'
   return readIds(readArray(value, field, hint), field)
-}
-
-function onlyChoice(reply: JsonRecord): JsonRecord {
-  const choices = readArray(reply.choices, 'choices', 'one choice was asked for')
-  if (choices.length !== 1)
-    refuse('contract_violation', 'choices', `expected one choice, got ${choices.length || 'none'}`)
-  return readObject(choices[0], 'choices')
-}
-
-/** `tool_calls` is a stop that the engine's tool parser renamed; whether its parser is in the way is checked apart. */
-function readFinish(reason: unknown): PolicyFinish {
-  if (reason === 'stop' || reason === 'length' || reason === 'abort') return reason
-  if (reason === 'tool_calls') return 'stop'
-  if (reason === undefined || reason === null)
-    return refuse('infra_backend', 'finish_reason', 'the reply ended without a finish reason')
-  if (reason === 'error')
-    return refuse('infra_backend', 'finish_reason', 'the engine ended the completion with an error')
-  const known = 'expected stop, length or abort'
-  return refuse('contract_violation', 'finish_reason', `${known}, got ${describe(reason)}`)
-}
-
-const TOOL_FLAGS = 'start vLLM without --enable-auto-tool-choice and --tool-call-parser'
-
-/** Without a tokenizer the text is all there is, so nothing may have been taken out of it. */
-function refuseParsed(reason: unknown, message: JsonRecord): void {
-  const taken = 'the engine parsed the answer, so its text is not what was sampled'
-  if (Array.isArray(message.tool_calls) && message.tool_calls.length > 0)
-    refuse('contract_violation', 'tool_calls', `${taken}: ${TOOL_FLAGS}`)
-  for (const field of ['reasoning_content', 'reasoning']) {
-    if (typeof message[field] === 'string' && message[field] !== '')
-      refuse('contract_violation', field, `${taken}: start vLLM without --reasoning-parser`)
-  }
-  if (reason === 'tool_calls')
-    refuse('contract_violation', 'finish_reason', `${taken} (tool_calls): ${TOOL_FLAGS}`)
-}
-
-/** A parser may also take everything and leave no trace of it. The one token of an empty text is its end of turn. */
-function refuseWithheld(content: unknown, { finish, usage }: Completion): void {
-  if (finish === 'abort') return
-  const isText = typeof content === 'string'
-  if (isText && (content !== '' || usage.completionTokens === 1)) return
-  const came = isText ? 'an empty text' : describe(content)
-  refuse(
-    'contract_violation',
-    'content',
-    `${came} came for ${usage.completionTokens} sampled tokens: ${TOOL_FLAGS}, and without --reasoning-parser`,
-  )
 }

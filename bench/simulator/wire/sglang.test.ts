@@ -5,9 +5,11 @@ import {
   ASKED,
   CALL,
   type Client,
+  type GenerateReply,
   RAW_PROMPT,
   RAW_TEXT,
   simulatorsOfThisFile,
+  TOOLS,
 } from '../simulator.testkit.ts'
 
 /** `<|im_end|>` of the Qwen3 vocabulary. */
@@ -92,6 +94,61 @@ test('a completion that was cut says so with its length', async () => {
   expect(reply.output_ids).toHaveLength(2)
 })
 
+test('a stream tells all that was sampled so far in each event, and ends with [DONE]', async () => {
+  const asked = { text: RAW_PROMPT, sampling_params: { max_new_tokens: 50 }, return_logprob: true }
+  const whole = await simulator.generate(asked)
+  const response = await fetch(`${simulator.url}/generate`, {
+    method: 'POST',
+    body: JSON.stringify({ ...asked, stream: true }),
+  })
+  expect(response.headers.get('content-type')).toContain('text/event-stream')
+  const events = (await response.text()).trim().split('\n\n')
+  expect(events.at(-1)).toBe('data: [DONE]')
+  const told = events.slice(0, -1).map((event) => JSON.parse(event.slice('data: '.length)))
+  expect(told.map(({ output_ids }) => output_ids)).toEqual(
+    whole.output_ids.map((_, index) => whole.output_ids.slice(0, index + 1)),
+  )
+  expect(told.at(-1).meta_info.output_token_logprobs).toEqual(whole.meta_info.output_token_logprobs)
+  expect(told.map(({ meta_info }) => meta_info.finish_reason !== null)).toEqual([
+    ...whole.output_ids.slice(1).map(() => false),
+    true,
+  ])
+})
+
+describe('a chat request that asks for meta_info', () => {
+  const wanted = { logprobs: true, return_meta_info: true, return_prompt_token_ids: true }
+
+  test('samples what /generate samples for the prompt that it names', async () => {
+    const asked = await simulator.chat({ ...wanted, seed: 4, max_tokens: 100 })
+    const choice = asked.choices[0] as unknown as {
+      prompt_token_ids: number[]
+      meta_info: GenerateReply['meta_info']
+    }
+    const reply = await simulator.generate({
+      input_ids: choice.prompt_token_ids,
+      sampling_params: { sampling_seed: 4, max_new_tokens: 100 },
+      return_logprob: true,
+    })
+    const ids = choice.meta_info.output_token_logprobs.map(([, id]) => id)
+    expect(ids).toEqual(reply.output_ids)
+    expect(choice.meta_info.completion_tokens).toBe(ids.length)
+  })
+
+  test('has no stream, and no tools in its prompt where it chooses none', async () => {
+    const messages = ASKED
+    const streamed = { ...wanted, messages, stream: true }
+    expect((await simulator.post('/v1/chat/completions', streamed)).status).toBe(400)
+    const promptOf = async (fields: object) => {
+      const { choices } = await simulator.chat({ ...wanted, ...fields, tools: TOOLS })
+      return model.decode(
+        (choices[0] as unknown as { prompt_token_ids: number[] }).prompt_token_ids,
+      )
+    }
+    expect(await promptOf({})).toContain('stock_get')
+    expect(await promptOf({ tool_choice: 'none' })).not.toContain('stock_get')
+  })
+})
+
 test('a turn that was aborted goes on where it stopped, with the ids it would have had', async () => {
   const { prompt_token_ids: prompt, choices } = await simulator.chat({ seed: 9 })
   const whole = choices[0].token_ids
@@ -107,7 +164,6 @@ test('a turn that was aborted goes on where it stopped, with the ids it would ha
 test.each([
   [{ text: 'x', sampling_params: { max_new_tokens: 50_000 } }, 'maximum context length of 40960'],
   [{}, 'text or input_ids'],
-  [{ text: 'x', stream: true }, 'stream'],
 ])('%j is refused', async (request, said) => {
   const { status, body } = await simulator.post('/generate', request)
   expect(status).toBe(400)

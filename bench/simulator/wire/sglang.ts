@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { type Ask, type Generation, readPromptForm } from '../policy/completion.ts'
 import type { Model } from '../policy/model.ts'
 import { parse, RefusedRequest } from './refused.ts'
+import type { Served } from './vllm.ts'
 
 const stringsSchema = z.union([z.string(), z.array(z.string())])
 
@@ -26,13 +27,16 @@ const generateSchema = z.looseObject({
   return_logprob: z.boolean().default(false),
   return_text_in_logprobs: z.boolean().default(false),
   top_logprobs_num: z.int().min(0).default(0),
-  stream: z.literal(false).default(false),
+  stream: z.boolean().default(false),
 })
 
 /** How the reply is to be written. */
 export interface SglangForm {
-  kind: 'generate'
+  kind: 'generate' | 'sglang-chat'
   id: string
+  /** Name under which the model is served, for the chat form. */
+  model: string
+  stream: boolean
   logprobs: boolean
   logprobText: boolean
   topLogprobs: number
@@ -41,7 +45,7 @@ export interface SglangForm {
 /** `POST /generate` of one prompt. */
 export function readGenerate(
   body: unknown,
-  { model, maxModelLen }: { model: Model; maxModelLen: number },
+  { model, name, maxModelLen }: Served,
 ): { form: SglangForm; ask: Ask } {
   const request = parse(generateSchema, body)
   const params = request.sampling_params
@@ -53,6 +57,8 @@ export function readGenerate(
     form: {
       kind: 'generate',
       id: request.rid ?? randomUUID().replaceAll('-', ''),
+      model: name,
+      stream: request.stream,
       logprobs: request.return_logprob,
       logprobText: request.return_text_in_logprobs,
       topLogprobs: request.top_logprobs_num,
@@ -102,7 +108,39 @@ export function writeGenerate(
   }
 }
 
-function finishReason({ finish, matched, ids }: Generation) {
+/** Server-sent events, each with all that was sampled so far. What was bent into no tokens comes in one. */
+export function writeGenerateStream(
+  model: Model,
+  form: SglangForm,
+  generation: Generation,
+  times: { cached: number; seconds: number },
+): string {
+  const { ids, tokens } = generation
+  const whole = ids?.length ?? 0
+  const told = tokens !== null && tokens.length === whole && generation.usage.completion === whole
+  const parts = told ? ids!.slice(1).map((_, index) => upTo(model, generation, index + 1)) : []
+  return [...parts, generation]
+    .map((part) => JSON.stringify(writeGenerate(model, form, part, times)))
+    .concat('[DONE]')
+    .map((data) => `data: ${data}\n\n`)
+    .join('')
+}
+
+/** The first `count` tokens of it, on their way. */
+function upTo(model: Model, generation: Generation, count: number): Generation {
+  const ids = generation.ids?.slice(0, count) ?? []
+  return {
+    ...generation,
+    ids,
+    tokens: generation.tokens?.slice(0, count) ?? null,
+    text: model.decode(ids, { skipSpecial: true }),
+    finish: null,
+    usage: { ...generation.usage, completion: count },
+    versions: [],
+  }
+}
+
+export function finishReason({ finish, matched, ids }: Generation) {
   if (finish === null) return null
   if (finish === 'length') return { type: 'length', length: ids?.length ?? 0 }
   if (finish === 'abort') return { type: 'abort', message: 'Abort before prefill or mid-decode' }

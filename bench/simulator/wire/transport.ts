@@ -16,6 +16,15 @@ export function jsonPayload(body: unknown, status = 200): Payload {
   return { status, contentType: JSON_TYPE, bytes: Buffer.from(JSON.stringify(body)) }
 }
 
+/** Server-sent events, written already. */
+export function streamPayload(events: string): Payload {
+  return {
+    status: 200,
+    contentType: 'text/event-stream; charset=utf-8',
+    bytes: Buffer.from(events),
+  }
+}
+
 export function send(response: ServerResponse, { status, contentType, bytes }: Payload): void {
   response.writeHead(status, { 'content-type': contentType, 'content-length': bytes.length })
   response.end(bytes)
@@ -87,6 +96,10 @@ export function sendDamaged(
       })
       response.write(bytes.subarray(0, half), () => response.destroy())
       return
+    case 'stall':
+      response.writeHead(status, { 'content-type': contentType })
+      response.write(bytes.subarray(0, half))
+      return
     case 'badjson':
       send(response, { ...payload, bytes: bytes.subarray(0, half) })
       return
@@ -106,7 +119,9 @@ function withoutEnd({ contentType, bytes }: Payload): Buffer {
 }
 
 function isLastEvent(event: string): boolean {
-  return event === 'data: [DONE]' || /"finish_reason":"/.test(event) || /"choices":\[\]/.test(event)
+  return (
+    event === 'data: [DONE]' || /"finish_reason":["{]/.test(event) || /"choices":\[\]/.test(event)
+  )
 }
 
 /** Milliseconds between two bytes of a trickle: shorter than any timeout that restarts at each byte. */

@@ -18,6 +18,7 @@ export function writeReply(
     completion_tokens: generation.usage.completion,
     prompt_tokens_details: null,
   }
+  if (form.kind === 'tokens') return writeTokens(model, form, generation, { created, usage })
   const isChat = form.kind === 'chat'
   const choice = isChat
     ? chatChoice(model, form, generation)
@@ -32,6 +33,30 @@ export function writeReply(
     system_fingerprint: null,
     usage,
     ...(isChat && { prompt_logprobs: null, ...promptIdsOf(form, ask, generation) }),
+    kv_transfer_params: null,
+  }
+}
+
+/** Ids alone: no text, no prompt. */
+function writeTokens(
+  model: Model,
+  form: VllmForm,
+  generation: Generation,
+  head: { created: number; usage: object },
+): unknown {
+  const choice = {
+    index: 0,
+    logprobs: chatLogprobs(model, form, generation.tokens),
+    finish_reason: generation.finish,
+    token_ids: generation.ids,
+    routed_experts: null,
+  }
+  return {
+    id: form.id,
+    model: form.model,
+    ...head,
+    choices: generation.empty ? [] : [choice],
+    prompt_logprobs: null,
     kv_transfer_params: null,
   }
 }

@@ -22,10 +22,13 @@ export function writeStream(
 ): string {
   const reply = writeReply(model, form, ask, generation) as JsonRecord & { choices: JsonRecord[] }
   const object = form.kind === 'chat' ? 'chat.completion.chunk' : 'text_completion'
-  const head = { id: reply.id, object, created: reply.created, model: reply.model }
+  const head =
+    form.kind === 'tokens'
+      ? { request_id: reply.id }
+      : { id: reply.id, object, created: reply.created, model: reply.model }
   const [choice] = reply.choices
   const events: JsonRecord[] = choice ? choiceEvents(model, form, generation, choice) : []
-  if (form.tokenIds && events[0]) withPromptIds(events[0], form, ask)
+  if (form.tokenIds && form.kind !== 'tokens' && events[0]) withPromptIds(events[0], form, ask)
   if (form.streamUsage) events.push({ choices: [], usage: reply.usage })
   return [...events.map((event) => JSON.stringify({ ...head, ...event })), '[DONE]']
     .map((data) => `data: ${data}\n\n`)
@@ -51,7 +54,7 @@ function choiceEvents(
     const end = { finish_reason: choice.finish_reason, stop_reason: choice.stop_reason }
     const delta = {
       index: 0,
-      ...(isChat ? { delta: added } : added),
+      ...(isChat ? { delta: added } : form.kind === 'completions' && added),
       logprobs,
       ...(isLast ? end : { finish_reason: null }),
       ...(form.tokenIds && ids && { token_ids: ids }),

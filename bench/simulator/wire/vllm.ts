@@ -32,7 +32,7 @@ const samplingPartSchema = z.looseObject({
   request_id: z.string().nullish(),
 })
 
-const chatSchema = samplingPartSchema.extend({
+export const chatSchema = samplingPartSchema.extend({
   ...chatPartSchema.shape,
   max_completion_tokens: z.int().min(1).nullish(),
   logprobs: z.boolean().nullish(),
@@ -44,9 +44,18 @@ const completionSchema = samplingPartSchema.extend({
   logprobs: z.int().min(0).max(20).nullish(),
 })
 
-/** How the reply is to be written; `kind` says the endpoint. */
+const tokensSchema = z.looseObject({
+  model: z.string().nullish(),
+  request_id: z.string().nullish(),
+  token_ids: z.array(z.int()).min(1),
+  sampling_params: samplingPartSchema.extend({ logprobs: z.int().min(0).max(20).nullish() }),
+  stream: samplingPartSchema.shape.stream,
+  stream_options: samplingPartSchema.shape.stream_options,
+})
+
+/** How the reply is to be written; `kind` says the endpoint, `tokens` being /inference/v1/generate. */
 export interface VllmForm {
-  kind: 'chat' | 'completions'
+  kind: 'chat' | 'completions' | 'tokens'
   id: string
   model: string
   /** How many alternatives each place shows; null where no log-probabilities are asked for. */
@@ -87,6 +96,17 @@ export function readCompletion(body: unknown, served: Served) {
   return { form, ask: askOf(request, prompt, request.max_tokens ?? 16, served) }
 }
 
+/** `POST /inference/v1/generate`: sampling parameters stand apart, and log-probabilities name their tokens by id. */
+export function readTokens(body: unknown, served: Served) {
+  const { sampling_params, token_ids, ...request } = parse(tokensSchema, body)
+  const prompt = readPromptForm(served.model, token_ids)
+  const asked = { ...sampling_params, ...request, return_token_ids: true }
+  const topLogprobs = sampling_params.logprobs ?? null
+  const form = formOf('tokens', asked, served, { topLogprobs })
+  const ask = askOf(asked, prompt, sampling_params.max_tokens ?? null, served)
+  return { form: { ...form, tokensAsIds: true }, ask }
+}
+
 const tokenizeSchema = z.union([
   chatPartSchema,
   z.looseObject({ prompt: z.string(), messages: z.undefined().optional() }),
@@ -125,7 +145,7 @@ function refuseToolChoice(tools: unknown, choice: unknown): void {
   )
 }
 
-function chatOf(request: z.output<typeof chatPartSchema>, withTools: boolean): Chat {
+export function chatOf(request: z.output<typeof chatPartSchema>, withTools: boolean): Chat {
   return {
     messages: request.messages,
     tools: withTools ? (request.tools ?? null) : null,
@@ -135,7 +155,7 @@ function chatOf(request: z.output<typeof chatPartSchema>, withTools: boolean): C
   }
 }
 
-function renderChat(model: Model, chat: Chat): string {
+export function renderChat(model: Model, chat: Chat): string {
   try {
     return model.render(chat)
   } catch (cause) {
@@ -144,7 +164,7 @@ function renderChat(model: Model, chat: Chat): string {
   }
 }
 
-function askOf(
+export function askOf(
   request: z.output<typeof samplingPartSchema>,
   prompt: Pick<Ask, 'promptIds' | 'promptText'>,
   maxTokens: number | null,
@@ -181,7 +201,7 @@ function formOf(
   { name }: Served,
   { topLogprobs }: { topLogprobs: number | null },
 ): VllmForm {
-  const prefix = kind === 'chat' ? 'chatcmpl' : 'cmpl'
+  const prefix = { chat: 'chatcmpl', completions: 'cmpl', tokens: 'generate-tokens' }[kind]
   return {
     kind,
     id: `${prefix}-${request.request_id ?? randomUUID().replaceAll('-', '')}`,
