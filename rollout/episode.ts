@@ -27,8 +27,10 @@ export interface PolicyPlan {
   url?: string
   model: string
   mode: 'chat' | 'tokens'
-  /** Replies come as streams, which is told apart only by who carries them. */
+  /** Whether replies are asked for as streams; default: whole. */
   stream?: boolean
+  /** Who renders the first prompt in mode `tokens`: the template of the model folder (default), or the backend. */
+  firstPrompt?: 'template' | 'tokenize'
   toolFormat: ToolFormat
   thinking: ThinkingMode
   /** Lenient readings of its calls; none where the grammar is kept to. */

@@ -13,14 +13,20 @@ import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts
 import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
 import type { Completion } from './policy/dialect.ts'
-import { dialects } from './policy/dialects.ts'
 import { missingTools } from './policy/missing-tools.ts'
+import {
+  awaitsPrompt,
+  firstPrompt,
+  policyRequest,
+  readPolicyReply,
+  readPrompt,
+} from './policy-turn.ts'
 import { paidForProgress } from './progress.ts'
-import type { EpisodeRequest, HttpReply, PolicyRequest } from './request.ts'
+import type { EpisodeRequest, HttpReply } from './request.ts'
 import { requestSeed } from './request-seed.ts'
 import { spokenControlToken } from './spoken-tokens.ts'
 import { stateHash } from './state-hash.ts'
-import { bridged, joinPartial, onTape, sentIds, withSampledIds } from './taped-turn.ts'
+import { bridged, joinPartial, onTape, withSampledIds } from './taped-turn.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
@@ -54,14 +60,13 @@ export function advance(state: EpisodeState, reply: HttpReply, engine: Engine): 
 
 /** Reads the policy's reply and plays what it says. */
 function takePolicy(state: EpisodeState, reply: HttpReply, engine: Engine): TurnResult {
-  const { plan, pending } = state
-  const model = engine.chatModel(plan.policy.backend)
-  const read = dialects[plan.policy.dialect].read(reply.status, reply.headers, reply.body, {
-    tokens: model !== null,
-    promptIds: sentIds(pending),
-    maxTokens: tokensLeft(state),
-    knowsId: model?.knowsId ?? null,
-  })
+  const prompts = awaitsPrompt(state)
+  const read = prompts ? readPrompt(state, reply, engine) : readPolicyReply(state, reply, engine)
+  if (read.kind === 'prompt') {
+    const tools = environmentOf(state.plan, engine).tools(state.env)
+    const pending = { ...state.pending, promptIds: read.ids }
+    return request({ ...state, pending }, tools, engine, [])
+  }
   if (read.kind === 'context_length' && state.turns.length > 0)
     return conclude(state, 'ok_truncated', `context_length: ${read.message}`, engine)
   if (read.kind !== 'completion') {
@@ -160,10 +165,7 @@ function ask(state: EpisodeState, engine: Engine, events: TurnEvent[]): TurnResu
     const closing = conclude(state, 'infra_env', spelled, engine)
     return { ...closing, events: [...events, ...closing.events] }
   }
-  const promptIds =
-    plan.policy.mode === 'tokens'
-      ? (state.pending.promptIds ?? firstPrompt(state, tools, engine))
-      : null
+  const promptIds = state.pending.promptIds ?? firstPrompt(state, tools, engine)
   const asked: EpisodeState = {
     ...state,
     pending: { promptIds, anchor: environment.anchor(state.env), partial: null, aborts: 0 },
@@ -171,49 +173,13 @@ function ask(state: EpisodeState, engine: Engine, events: TurnEvent[]): TurnResu
   return request(asked, tools, engine, events)
 }
 
-function firstPrompt(
-  state: EpisodeState,
-  tools: ReturnType<Environment['tools']>,
-  engine: Engine,
-): Int32Array {
-  const model = engine.chatModel(state.plan.policy.backend)
-  if (!model) throw new Error(`mode tokens needs model_dir of backend ${state.plan.policy.backend}`)
-  const kwargs = state.plan.policy.chatTemplateKwargs
-  return model.encode(model.render(state.messages, tools, { addGenerationPrompt: true, kwargs }))
-}
-
-/** The request bytes of the pending turn; after an abort they carry what was sampled already. */
 function request(
   state: EpisodeState,
   tools: ReturnType<Environment['tools']>,
   engine: Engine,
   events: TurnEvent[],
 ): TurnResult {
-  const { plan, pending } = state
-  const { policy } = plan
-  const turn = state.turns.length
-  const bytes = dialects[policy.dialect].request({
-    model: policy.model,
-    messages: state.messages,
-    tools,
-    promptIds: sentIds(pending),
-    sampling: {
-      ...policy.sampling,
-      max_tokens: tokensLeft(state),
-      seed: requestSeed(plan, turn),
-    },
-    chatTemplateKwargs: policy.chatTemplateKwargs,
-    stopTokenIds: engine.chatModel(policy.backend)?.stopTokenIds ?? [],
-  })
-  const asked: PolicyRequest = {
-    ...bytes,
-    kind: 'policy',
-    backend: policy.backend,
-    ...(policy.url !== undefined && { url: policy.url }),
-    turn,
-    aborts: pending.aborts,
-  }
-  return { kind: 'request', state, request: asked, events }
+  return { kind: 'request', state, request: policyRequest(state, tools, engine), events }
 }
 
 /** The backend broke the turn off: go on from what was sampled (tokens), or ask again (chat). */

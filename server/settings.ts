@@ -38,12 +38,18 @@ const backendSchema = z
     api_key_env: z.string().min(1).optional(),
     tool_format: z.enum(TOOL_FORMATS).optional(),
     thinking: z.enum(THINKING_MODES).optional(),
+    /** Mode tokens: who renders the first prompt, the template of `model_dir` or the backend's /tokenize (vLLM). */
+    first_prompt: z.enum(['template', 'tokenize']).default('template'),
     /** Asks for replies as streams: then the time to the first token and the gaps are measured and may be limited. */
     stream: z.boolean().default(false),
     first_token_timeout_s: z.number().gt(0).max(86_400).optional(),
     token_gap_timeout_s: z.number().gt(0).max(86_400).optional(),
     /** Keeps vLLM's prefix cache of one announced version apart from the next one's. */
     cache_salt: z.boolean().default(true),
+  })
+  .refine(({ dialect, first_prompt }) => dialect !== 'sglang' || first_prompt === 'template', {
+    message: 'tokenize is vLLM’s: SGLang renders no prompt for others',
+    path: ['first_prompt'],
   })
   .refine(({ url, urls }) => (url ?? urls) !== undefined, {
     message: 'expected url or urls, found nothing',

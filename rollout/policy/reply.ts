@@ -1,7 +1,7 @@
 // Reading a backend's reply: from bytes to checked values, every doubt a fault that names its field.
 import { isPlainObject } from '../../protocol/json.ts'
 import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
-import type { Completion, Expectation, PolicyReply, ReplyFault } from './dialect.ts'
+import type { Completion, Expectation, ReplyFault } from './dialect.ts'
 
 /** Carries a fault out of nested readers to `readReply`, which alone catches it. */
 class Refusal extends Error {
@@ -20,23 +20,23 @@ export function refuse(kind: ReplyFault['kind'], field: string, message: string)
 type JsonRecord = Record<string, unknown>
 
 /**
- * Opens a reply and hands its JSON object to `readCompletion`; the text of a stream that was asked for becomes one by
+ * Opens a reply and hands its JSON object to `read`; the text of a stream that was asked for becomes one by
  * `joinStream`. Whatever is neither under status 2xx is the machinery's fault, but for a 400 that says the prompt leaves
  * no room. Never throws for what came in.
  */
-export function readReply(
+export function readReply<Read>(
   status: number,
   headers: Record<string, string>,
   body: Uint8Array,
   { stream }: Pick<Expectation, 'stream'>,
-  readCompletion: (reply: JsonRecord) => Completion,
+  read: (reply: JsonRecord) => Read,
   joinStream: ((text: string) => JsonRecord) | null = null,
-): PolicyReply {
+): Read | ReplyFault {
   try {
     checkStatus(status, body)
     const text = openText(headers, body, stream === true && joinStream !== null)
     const reply = text.isStream && joinStream ? joinStream(text.text) : openJson(text.text)
-    return readCompletion(reply)
+    return read(reply)
   } catch (error) {
     if (error instanceof Refusal) return error.fault
     throw error
@@ -206,8 +206,8 @@ export function checkCompletion(draft: Draft, expect: Expectation, names: FieldN
     disagrees(names.promptTokens, promptTokens, promptIds.length, names.promptIds)
     if (expect.promptIds !== null && !sameIds(promptIds, expect.promptIds))
       refuse('contract_violation', names.promptIds, 'these are not the ids that were sent')
-    if (expect.promptIds === null) refuseUnknownIds(promptIds, names.promptIds, expect)
-    refuseUnknownIds(ids, names.ids, expect)
+    if (expect.promptIds === null) refuseUnknownIds(promptIds, names.promptIds, expect.knowsId)
+    refuseUnknownIds(ids, names.ids, expect.knowsId)
   }
   if (completionTokens === 0 && draft.finish !== 'abort') {
     const field = ids === null ? names.completionTokens : names.ids
@@ -235,7 +235,11 @@ function missing(field: string): never {
 }
 
 /** An id that the tokenizer lacks has no text: what was sampled would be graded as if it were not there. */
-function refuseUnknownIds(ids: Int32Array, field: string, { knowsId }: Expectation): void {
+export function refuseUnknownIds(
+  ids: Int32Array,
+  field: string,
+  knowsId: Expectation['knowsId'],
+): void {
   if (knowsId === null) return
   const bad = ids.findIndex((id) => !knowsId(id))
   if (bad < 0) return

@@ -122,6 +122,8 @@ function planPolicy(
     ...(policy.url !== undefined && { url: policy.url }),
     model: policy.model ?? backend.model,
     mode: policy.mode,
+    stream: backend.stream,
+    firstPrompt: backend.first_prompt,
     toolFormat: policy.tool_format ?? backend.tool_format ?? 'hermes',
     thinking: policy.thinking ?? backend.thinking ?? 'none',
     leniencies: policy.leniencies,

@@ -37,6 +37,8 @@ export interface HouseOptions {
   settings?: JsonObject
   /** Where the backends' requests go instead of the simulator. */
   backendUrl?: string
+  /** Backends beside `main` and `sglang`: what they have beside the simulator's address and model. */
+  backends?: Record<string, JsonObject>
   /** False: the backends name no model folder, so that content is taken. */
   tokens?: boolean
 }
@@ -52,6 +54,9 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
   const backends = {
     main: { dialect: 'vllm', ...backend },
     sglang: { dialect: 'sglang', ...backend },
+    ...Object.fromEntries(
+      Object.entries(options.backends ?? {}).map(([name, some]) => [name, { ...backend, ...some }]),
+    ),
   }
   const server = { port: 0, drain_timeout_s: 1 }
   const flags = { server, backends, ...options.settings }

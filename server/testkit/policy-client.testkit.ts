@@ -12,6 +12,7 @@ export const backendAt = (urls: string[], some: Partial<Backend> = {}): Backend 
   dialect: 'vllm',
   urls,
   model: 'm',
+  first_prompt: 'template',
   stream: false,
   cache_salt: true,
   ...some,
