@@ -1,4 +1,5 @@
 // What an environment is to the rest of the house: a value that is reset, stepped, answered and graded. No I/O, no clock.
+import type { Gate } from '../protocol/batch.ts'
 import type { RewardContract } from '../protocol/contract.ts'
 import type { Message, ToolCall, ToolDefinition } from '../protocol/conversation.ts'
 import type { JsonObject, JsonValue } from '../protocol/json.ts'
@@ -123,8 +124,11 @@ export interface TaskDescription {
 export interface Environment<State = unknown> {
   /** What `grade` fills. */
   contract: RewardContract
-  /** What is wrong with a spec, found without playing it; an empty list where nothing is. */
-  problems(spec: JsonObject): TaskProblem[]
+  /**
+   * What is wrong with a spec; an empty list where nothing is. `full` may take its time (plays wrong variants, for
+   * example); `load` is for every start of the server and every batch.
+   */
+  problems(spec: JsonObject, gate?: Gate): TaskProblem[]
   describe(task: Task): TaskDescription
   reset(task: Task, seed: number): State
   /** The system message (who acts, date, rules) and the first user message. */

@@ -24,9 +24,9 @@ export function withDeclarations(environment: Environment): Environment {
   const bare = (task: Task): Task => ({ ...task, spec: readDeclaration(task.spec).spec })
   return {
     ...environment,
-    problems(declared) {
+    problems(declared, gate) {
       const { problems, spec } = readDeclaration(declared)
-      return [...problems, ...environment.problems(spec)]
+      return [...problems, ...environment.problems(spec, gate)]
     },
     describe(task) {
       const { onParseError } = readDeclaration(task.spec)

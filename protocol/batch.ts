@@ -11,6 +11,10 @@ const jsonObjectSchema = z
   .custom<JsonObject>(isPlainObject, 'expected an object')
   .meta({ type: 'object' })
 
+/** How much of the gate a spec goes through. */
+const GATES = ['load', 'full'] as const
+export type Gate = (typeof GATES)[number]
+
 const taskRequestSchema = z
   .strictObject({
     task: taskIdSchema.optional(),
@@ -82,6 +86,11 @@ export const batchRequestSchema = z
     tasks: z.array(taskRequestSchema).min(1).max(10_000),
     group_size: z.int().min(1).max(1024),
     mode: z.enum(['train', 'eval']).default('train'),
+    /**
+     * How inline specs are checked: `load` as tasks of packs are when they are loaded; `full` also plays wrong variants of
+     * the reference path, which takes some 20 ms for a task.
+     */
+    gate: z.enum(GATES).default('load'),
     policy: policySchema.prefault({}),
     reward: z
       .strictObject({

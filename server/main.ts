@@ -14,6 +14,7 @@ interface ConfigFlags {
   threads?: string
   maxEpisodes?: string
   logLevel?: string
+  strict?: boolean
   set?: string[]
 }
 
@@ -24,6 +25,7 @@ const SETTINGS = {
   threads: 'runtime.threads',
   maxEpisodes: 'runtime.max_episodes',
   logLevel: 'log.level',
+  strict: 'strict_packs',
 } as const
 
 async function configOf(file: string | undefined, flags: ConfigFlags) {
@@ -55,6 +57,7 @@ function withConfigFlags(command: Command): Command {
     .option('-c, --config <file>', 'the same')
     .option('--host <address>', 'address to listen on (127.0.0.1)')
     .option('--port <number>', 'port to listen on; 0 takes a free one (8420)')
+    .option('--strict', 'do not start where a task of a pack fails the gate')
     .option('--threads <number>', 'worker threads (one less than there are cores)')
     .option('--max-episodes <number>', 'episodes that are played at once (64)')
     .option('--log-level <level>', 'fatal, error, warn, info, debug, trace or silent (info)')

@@ -1,5 +1,6 @@
 // The composition root: the one place where pool, client, ledger, metrics and routes meet.
 import type { Logger } from 'pino'
+import { PaddockError } from '../protocol/errors.ts'
 import type { Ledger } from '../rollout/ports.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
@@ -7,7 +8,7 @@ import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
-import { readPacks } from './runtime/packs.ts'
+import { type Pack, readPacks } from './runtime/packs.ts'
 import { createPolicyBoard } from './runtime/policy-board.ts'
 import { createPolicyClient } from './runtime/policy-client.ts'
 import { createPool } from './runtime/pool.ts'
@@ -80,8 +81,10 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
   let ledger: Ledger | null = null
   try {
     await pool.ready()
-    const tasks = await loadTasks(await readPacks(config), pool)
-    tellWhatWasLoaded(config, tasks, log)
+    const packs = await readPacks(config)
+    const tasks = await loadTasks(packs, pool)
+    refuseFailingTasks(config, tasks)
+    tellWhatWasLoaded(config, packs, tasks, log)
     const scheduler = createScheduler(config.runtime.max_episodes)
     ledger = openLedger(config.ledger, {
       onFailure(error) {
@@ -150,12 +153,31 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
   }
 }
 
-function tellWhatWasLoaded(config: Config, tasks: TaskCatalogue, log: Logger): void {
+/** Throws `invalid_config` with every task that fails, where the settings take none. */
+function refuseFailingTasks({ strict_packs }: Config, { refused }: TaskCatalogue): void {
+  if (!strict_packs || refused.length === 0) return
+  const failing = refused.map(({ id, problem }) => `${id}: ${problem}`).join('; ')
+  throw new PaddockError(
+    'invalid_config',
+    `the gate refuses tasks of the packs: ${failing}; mend them, or start without --strict (strict_packs: false), which leaves them out`,
+    { path: 'packs' },
+  )
+}
+
+function tellWhatWasLoaded(
+  config: Config,
+  packs: readonly Pack[],
+  tasks: TaskCatalogue,
+  log: Logger,
+): void {
   for (const { id, problem } of tasks.refused)
     log.warn({ task: id, problem }, 'a task was left out')
-  const packs: Record<string, number> = {}
-  for (const { pack } of tasks.summaries()) packs[pack] = (packs[pack] ?? 0) + 1
-  log.info({ packs }, 'tasks are loaded')
+  const loaded = packs.map(({ name, hash }) => ({
+    pack: name,
+    tasks: tasks.summaries(name).length,
+    sha256: hash,
+  }))
+  log.info({ packs: loaded }, 'tasks are loaded')
   for (const [backend, { model_dir }] of Object.entries(config.backends))
     if (model_dir === undefined)
       log.warn({ backend }, 'the backend names no model_dir: its episodes have no token tapes')

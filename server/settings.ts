@@ -91,6 +91,8 @@ export const settingsSchema = z
     /** Folders of task packs beside the shipped ones. */
     packs: z.array(z.string().min(1)).default([]),
     shipped_packs: z.boolean().default(true),
+    /** A task of a pack that fails the gate: the server does not start (true), or starts without it (false). */
+    strict_packs: z.boolean().default(false),
     runtime: z
       .strictObject({
         /** One core is left to the main thread. */

@@ -28,7 +28,7 @@ const contract: RewardContract = {
 /** `reset` takes a spec in which `problems` finds none; of another it makes no promise. */
 export const office: Environment<OfficeState> = {
   contract,
-  problems: (spec) => gate(spec, { mutations: false }),
+  problems: (spec, depth) => gate(spec, { mutations: depth === 'full' }),
   describe: ({ spec }) => {
     const { title, family, difficulty, language, services, limits } = asSpec(spec)
     const { max_turns, max_calls } = limits

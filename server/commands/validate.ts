@@ -2,8 +2,6 @@
 import { stat } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
 import type { Environment, TaskProblem } from '../../envs/environment.ts'
-import { gate } from '../../envs/office/gate/gate.ts'
-import { readDeclaration } from '../../envs/task-declaration.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { readPack } from '../runtime/packs.ts'
@@ -104,12 +102,8 @@ function nameOf(file: TaskFile): string {
 }
 
 function problemsOf(name: string, declared: JsonObject, known: Environments): TaskProblem[] {
-  if (name === 'office') {
-    const { problems, spec } = readDeclaration(declared)
-    return [...problems, ...gate(spec, { mutations: true })]
-  }
   const environment = known.get(name)
-  if (environment) return environment.problems(declared)
+  if (environment) return environment.problems(declared, 'full')
   const names = [...known.keys()].join(', ')
   const message = `V01 spec: expected an environment of (${names}), found ${name}; name its module under environments in paddock.yaml`
   return [{ rule: 'V01', path: '', expected: names, found: name, message }]

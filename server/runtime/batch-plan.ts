@@ -165,7 +165,12 @@ async function resolveTasks(
           `${path}.environment`,
         )
       const known = asked.spec
-        ? await catalogue.inline(asked.environment ?? 'office', asked.spec, `${path}.spec`)
+        ? await catalogue.inline(
+            asked.environment ?? 'office',
+            asked.spec,
+            `${path}.spec`,
+            request.gate,
+          )
         : fromPack(catalogue, asked.task ?? '', `${path}.task`)
       const ownSeed = known.task.spec.seed
       const seed = asked.seed ?? (Number.isSafeInteger(ownSeed) ? (ownSeed as number) : 0)

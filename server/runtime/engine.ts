@@ -120,8 +120,8 @@ function described(name: string, environment: Environment): Environment {
   }
   return {
     ...environment,
-    problems(spec) {
-      const problems = call('problems', () => environment.problems(spec))
+    problems(spec, gate) {
+      const problems = call('problems', () => environment.problems(spec, gate))
       if (!Array.isArray(problems) || !problems.every(isProblem))
         return refuse('problems', 'must return a list of {rule, path, message}, all text')
       return problems

@@ -65,7 +65,7 @@ async function taskOf(
   if (of.some((task) => task.id === id)) return tasks.get(id)
   const { environment } = first
   const spec = await pool.run('question', { environment, prompt, answer: label })
-  if (spec) return tasks.inline(environment, spec, 'label')
+  if (spec) return tasks.inline(environment, spec, 'label', 'load')
   throw new PaddockError(
     'invalid_request',
     `expected the id of a task of the pack ${pack} (GET /v1/tasks?pack=${pack}), found ${JSON.stringify(label.slice(0, 80))}; its environment ${environment} grades by no reference answer`,

@@ -1,6 +1,7 @@
 // What the main thread asks of a worker, and what comes back: the one vocabulary of both sides of the thread border.
 import type { MessagePort } from 'node:worker_threads'
-import type { TaskDescription, TaskProblem } from '../../envs/environment.ts'
+import type { Task, TaskDescription, TaskProblem } from '../../envs/environment.ts'
+import type { Gate } from '../../protocol/batch.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import type { JsonObject } from '../../protocol/json.ts'
@@ -51,7 +52,7 @@ export interface Jobs {
   question: { in: { environment: string; prompt: string; answer: string }; out: JsonObject | null }
   /** Problems and public description of each spec. */
   inspect: {
-    in: { environment: string; id: string; spec: JsonObject }[]
+    in: { tasks: readonly Task[]; gate: Gate }
     out: { problems: TaskProblem[]; description: TaskDescription | null }[]
   }
   /** What the model is shown of a task. */

@@ -207,7 +207,7 @@ test('an answer that cannot be copied is refused alone, naming its job', async (
   one.onExit((exit) => exits.push(exit))
   const spec = { request: 'Measure.', odd: true }
   const task = { environment: 'lab', id: 'x', spec }
-  const inspected = one.run('inspect', [task])
+  const inspected = one.run('inspect', { tasks: [task], gate: 'load' })
   const shown = one.run('show', { ...task, seed: 1 })
   const good = one.run('show', { ...task, spec: { request: 'Measure.' }, seed: 1 })
   await expect(inspected).rejects.toMatchObject({

@@ -67,16 +67,18 @@ test('a pack loads without its failing tasks, and each of those says what is wro
 describe('an inline spec', () => {
   test('is put through the gate once for each hash of it', async () => {
     const before = inspections
-    const first = await catalogue.inline('office', good, 'tasks[0].spec')
-    const again = await catalogue.inline('office', structuredClone(good), 'tasks[1].spec')
+    const first = await catalogue.inline('office', good, 'tasks[0].spec', 'load')
+    const again = await catalogue.inline('office', structuredClone(good), 'tasks[1].spec', 'load')
     expect(again).toEqual(first)
     expect(inspections).toBe(before + 1)
-    await catalogue.inline('office', { ...good, title: 'Another' }, 'tasks[2].spec')
+    await catalogue.inline('office', { ...good, title: 'Another' }, 'tasks[2].spec', 'load')
     expect(inspections).toBe(before + 2)
   })
   test('that fails is refused with the rule, and the path within the batch', async () => {
     for (let attempt = 0; attempt < 2; attempt++)
-      await expect(catalogue.inline('office', unprobed, 'tasks[0].spec')).rejects.toMatchObject({
+      await expect(
+        catalogue.inline('office', unprobed, 'tasks[0].spec', 'load'),
+      ).rejects.toMatchObject({
         code: 'invalid_task',
         path: 'tasks[0].spec.grading.safety[0]',
         message: expect.stringMatching(/^V12 grading.safety\[0\]: expected a probe/),

@@ -1,6 +1,7 @@
 // The tasks that can be asked for by id: those of the packs, checked once by their environment.
 
 import type { Task, TaskDescription, TaskProblem } from '../../envs/environment.ts'
+import type { Gate } from '../../protocol/batch.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { ID_PATTERN } from '../../protocol/ids.ts'
@@ -23,7 +24,7 @@ export interface TaskCatalogue {
   /** Throws `not_found`, with the pack's name where that is what is unknown. */
   get(id: string): KnownTask
   /** Checks an inline spec; throws `invalid_task` with the first problem and its path. */
-  inline(environment: string, spec: JsonObject, path: string): Promise<KnownTask>
+  inline(environment: string, spec: JsonObject, path: string, gate: Gate): Promise<KnownTask>
   /** Tasks of packs that cannot be played, each with its first problem; they are left out. */
   refused: { id: string; problem: string }[]
   specs(): { task: Task }[]
@@ -85,13 +86,14 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
         : `there are the packs ${packNames.join(', ')}`
       throw new PaddockError('not_found', `no task ${id}; ${hint}`)
     },
-    async inline(environment, spec, path) {
+    async inline(environment, spec, path, gate) {
       const contract = contractOf(contracts, environment, path)
       const id = `inline/${specId(spec)}`
-      const hash = digest([environment, spec], 64)
+      const hash = digest([environment, spec, gate], 64)
       const before = passed.get(hash)
       if (before) return { task: { id, environment, spec }, description: before, contract }
-      const [checked] = await pool.run('inspect', [{ environment, id, spec }]).catch((cause) => {
+      const job = { tasks: [{ environment, id, spec }], gate }
+      const [checked] = await pool.run('inspect', job).catch((cause) => {
         if (!(cause instanceof WorkerLost)) throw cause
         const message = `environment ${environment} could not check the spec: ${cause.message}`
         throw new PaddockError('invalid_task', message, { path, cause })
@@ -123,7 +125,9 @@ async function inspectAll(tasks: readonly Task[], pool: Pool) {
   const jobs: Task[][] = []
   for (let at = 0; at < tasks.length; at += TASKS_PER_INSPECTION)
     jobs.push(tasks.slice(at, at + TASKS_PER_INSPECTION))
-  return (await Promise.all(jobs.map((job) => pool.run('inspect', job)))).flat()
+  return (
+    await Promise.all(jobs.map((some) => pool.run('inspect', { tasks: some, gate: 'load' })))
+  ).flat()
 }
 
 /** Names the rule, which users' environments may leave out of their sentence. */

@@ -1,6 +1,7 @@
 // The thread's entry: loads the engine once, then answers jobs. Whatever is thrown here is a fault of the thread.
 import { type MessagePort, receiveMessageOnPort, threadId, workerData } from 'node:worker_threads'
-import type { Environment } from '../../envs/environment.ts'
+import type { Environment, Task } from '../../envs/environment.ts'
+import type { Gate } from '../../protocol/batch.ts'
 import { leaseJson, leaseMsgpack } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
@@ -59,10 +60,8 @@ const handlers: Handlers = {
     const { question } = guardedEnvironment(environment, engine.environment(environment))
     return question?.(prompt, answer) ?? null
   },
-  inspect: (specs, engine) =>
-    specs.map(({ environment, id, spec }) =>
-      inspect(engine.environment(environment), id, environment, spec),
-    ),
+  inspect: ({ tasks, gate }, engine) =>
+    tasks.map((task) => inspect(engine.environment(task.environment), task, gate)),
   show({ environment, id, spec, seed }, engine) {
     const world = guardedEnvironment(environment, engine.environment(environment))
     const task = { id, environment, spec }
@@ -139,20 +138,14 @@ async function answer<Kind extends JobKind>({ kind, input }: Job<Kind>): Promise
   }
 }
 
-function inspect(
-  environment: Environment,
-  id: string,
-  name: string,
-  spec: JsonObject,
-): Jobs['inspect']['out'][number] {
-  const problems = environment.problems(spec)
-  const description =
-    problems.length === 0 ? environment.describe({ id, environment: name, spec }) : null
+function inspect(environment: Environment, task: Task, gate: Gate): Jobs['inspect']['out'][number] {
+  const problems = environment.problems(task.spec, gate)
+  const description = problems.length === 0 ? environment.describe(task) : null
   try {
     return structuredClone({ problems, description })
   } catch (cause) {
     const method = description ? 'describe' : 'problems'
-    const message = `${name}.${method} must return plain data: ${(cause as Error)?.message}`
+    const message = `${task.environment}.${method} must return plain data: ${(cause as Error)?.message}`
     throw new PaddockError('invalid_task', message, { cause })
   }
 }
