@@ -273,3 +273,47 @@ function refusal(act: () => void): PaddockError {
   }
   throw new Error('nothing was refused')
 }
+
+describe('rewards at the end of the doubles', () => {
+  const HUGE = 1.7e308
+
+  test.each(['grpo', 'grpo_passk', 'maxrl', 'reinforce_pp_baseline'])(
+    '%s has the advantages of the same rewards in any other unit, where no epsilon is left to feel',
+    (name) => {
+      const grid = fc.integer({ min: name === 'maxrl' ? 1 : -8, max: 8 }).map((value) => value / 8)
+      fc.assert(
+        fc.property(
+          fc.array(fc.array(grid, { minLength: 2, maxLength: 6 }), { minLength: 1, maxLength: 3 }),
+          (batch) => {
+            const huge = batch.map((rewards) => rewards.map((reward) => reward * HUGE))
+            const unit = advantages(estimate(name, batchOf(batch), { epsilon: 0 })).flat()
+            const far = advantages(estimate(name, batchOf(huge))).flat()
+            // What is beyond the doubles before it is whitened has no advantage, and takes none from another.
+            if (name !== 'reinforce_pp_baseline') expect(far).not.toContain(null)
+            expect(far).toHaveLength(unit.length)
+            if (!far.includes(null)) expect(distance(far, unit)).toBeLessThan(1e-9)
+          },
+        ),
+      )
+    },
+  )
+
+  test('a pair stands one deviation of sqrt(1/2) apart under grpo, batch_std and gigpo', () => {
+    const pair = [group([HUGE, -HUGE])]
+    const half = Math.SQRT1_2
+    expect(distance(advantages(estimate('grpo', pair)).flat(), [half, -half])).toBeLessThan(1e-12)
+    const overBatch = advantages(estimate('grpo', pair, { scale: 'batch_std' })).flat()
+    expect(distance(overBatch, [half, -half])).toBeLessThan(1e-12)
+    expect(distance(advantages(estimate('gigpo', pair)).flat(), [half, -half])).toBeLessThan(1e-12)
+  })
+
+  test('an advantage that is no double is null with its reason, and leaves the other groups theirs', () => {
+    const [far, near] = estimate('rloo', [group([HUGE, -HUGE], 'far'), group([1, 0], 'near')])
+    expect(far!.members.map(({ reason }) => reason)).toEqual(Array(2).fill('advantage_not_finite'))
+    expect(near!.members.map(({ advantage }) => advantage)).toEqual([1, -1])
+    const whitened = estimate('rloo', [group([HUGE, -HUGE], 'far'), group([1, 0], 'near')], {
+      scale: 'batch_whiten',
+    })
+    expect(whitened[1]!.members.every(({ advantage }) => advantage !== null)).toBe(true)
+  })
+})

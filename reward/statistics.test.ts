@@ -18,6 +18,13 @@ describe('moments', () => {
     expect(moments([0, 2e200], 'population').std).toBe(1e200)
   })
 
+  test('of values whose distance is no double keep their mean, and the deviation that is one', () => {
+    const largest = Number.MAX_VALUE
+    expect(moments([largest, -largest], 'population')).toMatchObject({ mean: 0, std: largest })
+    expect(moments([largest, largest / 2], 'sample').mean).toBe(0.75 * largest)
+    expect(moments([largest, -largest], 'sample').std).toBe(Number.POSITIVE_INFINITY)
+  })
+
   test('of nothing, one and equal values have deviation 0', () => {
     expect(moments([], 'sample')).toEqual({ n: 0, mean: 0, std: 0, deviations: [] })
     expect(moments([0.7], 'sample')).toEqual({ n: 1, mean: 0.7, std: 0, deviations: [0] })

@@ -24,11 +24,27 @@ export function isConstant(values: readonly number[]): boolean {
 export function moments(values: readonly number[], kind: StdKind): Moments {
   const n = values.length
   if (n === 0) return { n, mean: 0, std: 0, deviations: [] }
+  const unit = unitOf(values)
+  if (unit !== 1) return inUnits(moments(over(values, unit), kind), unit)
   if (isConstant(values)) return { n, mean: values[0]!, std: 0, deviations: values.map(() => 0) }
   const low = values.reduce((a, b) => Math.min(a, b))
   const shift = sum(values.map((value) => value - low)) / n
   const deviations = values.map((value) => value - low - shift)
   return { n, mean: low + shift, std: rootMeanSquare(deviations, divisor(n, kind)), deviations }
+}
+
+/** Beyond this a sum of a few values, or the distance of two, may leave the doubles. */
+const HUGE = 1e300
+
+/** A power of two that huge values are to be divided by before anything is summed; 1, and exactly 1, for all others. */
+export function unitOf(values: readonly number[]): number {
+  const largest = values.reduce((a, b) => Math.max(a, Math.abs(b)), 0)
+  return largest > HUGE && largest < Number.POSITIVE_INFINITY ? 2 ** 1023 : 1
+}
+
+/** The values in this unit. */
+export function over(values: readonly number[], unit: number): readonly number[] {
+  return unit === 1 ? values : values.map((value) => value / unit)
 }
 
 export function sum(values: readonly number[]): number {
@@ -38,6 +54,10 @@ export function sum(values: readonly number[]): number {
 /** The value where it is finite (-0 as 0), else null: what may leave this room. */
 export function finite(value: number | null): number | null {
   return value === null || !Number.isFinite(value) ? null : value + 0
+}
+
+function inUnits({ n, mean, std, deviations }: Moments, unit: number): Moments {
+  return { n, mean: mean * unit, std: std * unit, deviations: deviations.map((d) => d * unit) }
 }
 
 function divisor(n: number, kind: StdKind): number {

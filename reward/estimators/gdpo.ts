@@ -129,7 +129,9 @@ function figuresOf(result: Standardised, weight: number): ComponentFigures {
 function whitenSums(stages: readonly Stage[], { batch }: GdpoSettings): Whitened {
   const places = stages.flatMap(({ group, sums }) =>
     sums.flatMap((value, row) =>
-      value === null ? [] : [{ sums, row, value, tokens: group.members[row]!.tokens }],
+      value === null || !Number.isFinite(value)
+        ? []
+        : [{ sums, row, value, tokens: group.members[row]!.tokens }],
     ),
   )
   const whitened = whiten(

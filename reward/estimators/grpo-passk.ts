@@ -1,7 +1,7 @@
 // GRPO for pass@k: only the best member of a group has an advantage, by how far it leads the second best.
 import { z } from 'zod'
 import type { Estimator, GroupAdvantages, GroupScores } from '../estimator.ts'
-import { finite, isConstant, moments } from '../statistics.ts'
+import { finite, isConstant, moments, over, unitOf } from '../statistics.ts'
 import {
   applyMissing,
   emitted,
@@ -56,21 +56,24 @@ function lead(group: GroupScores, settings: PassKSettings): GroupAdvantages {
   const read = group.members.map((member) => readMember(member, settings))
   const readings: Reading[] = applyMissing(group, read, settings, (score) => score)
   const votes = readings.flatMap(({ value }) => (value === null ? [] : [value]))
-  const { mean, std } = moments(votes, settings.std === 'population' ? 'population' : 'sample')
+  const unit = unitOf(votes)
+  const scaled = over(votes, unit)
+  const { mean, std } = moments(scaled, settings.std === 'population' ? 'population' : 'sample')
   const constant = votes.length > 1 && isConstant(votes)
   if (constant) refuseConstant(settings, `group "${group.id}"`)
-  const [best, second] = votes.toSorted((a, b) => b - a)
+  const [best, second] = scaled.toSorted((a, b) => b - a)
   const by = settings.scale === 'none' ? { ...settings, std: 'none' as const } : settings
   const members = readings.map(({ value, reason }) => {
     if (value === null) return excludedAdvantage(reason, settings)
     if (second === undefined) return emitted(singletonLead(value, settings), 'singleton_group')
-    return emitted(value === best ? divide(best - second, std, by) : 0, null)
+    const leads = best !== undefined && value === best * unit
+    return emitted(leads ? divide(best - second, std, by, unit) : 0, null)
   })
   const explain = {
     votes: votes.length,
     excluded: excludedMembers(group, readings),
-    mean: votes.length === 0 ? null : finite(mean),
-    std: votes.length === 0 ? null : finite(std),
+    mean: votes.length === 0 ? null : finite(mean * unit),
+    std: votes.length === 0 ? null : finite(std * unit),
     zero_variance: constant,
     loss_normalizer: settings.loss_normalizer,
   }

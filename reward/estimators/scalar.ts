@@ -8,7 +8,7 @@ import type {
   MemberScore,
 } from '../estimator.ts'
 import { overlongPenalty } from '../overlong.ts'
-import { finite, moments } from '../statistics.ts'
+import { finite, moments, over, unitOf } from '../statistics.ts'
 import { checkWeights, readWeightedSum } from './components.ts'
 import {
   applyMissing,
@@ -178,7 +178,7 @@ function scaleOverBatch(
   const whole = settings.scale === 'batch_whiten'
   const places = stages.flatMap(({ result, units }) =>
     result.values.flatMap((value, index) =>
-      value === null ? [] : [{ result, index, value, tokens: units[index]!.tokens }],
+      isVote(value) ? [{ result, index, value, tokens: units[index]!.tokens }] : [],
     ),
   )
   const { values, mean, std } = whiten(
@@ -198,14 +198,21 @@ function divideByBatchStd(
   settings: ScalarSettings,
 ): GroupFigures['batch'] {
   const votes = stages.flatMap(({ units }) => units.map((unit) => unit.value))
-  const { mean, std } = moments(votes, settings.std === 'population' ? 'population' : 'sample')
+  const scale = unitOf(votes)
+  const kind = settings.std === 'population' ? 'population' : 'sample'
+  const { mean, std } = moments(over(votes, scale), kind)
   // A batch of one vote has no deviation: 1, as for a singleton group.
-  const by = votes.length < 2 ? 1 : std
+  const by = votes.length < 2 ? 1 / scale : std
   for (const { result } of stages)
     result.values = result.values.map((value) =>
-      value === null ? null : divide(value, by, settings),
+      value === null ? null : divide(value / scale, by, settings, scale),
     )
-  return { mean: finite(mean), std: finite(std) }
+  return { mean: finite(mean * scale), std: finite(std * scale) }
+}
+
+/** What is no double votes in no batch: one group beyond the doubles must not take the others along. */
+function isVote(value: number | null): value is number {
+  return value !== null && Number.isFinite(value)
 }
 
 function finish(

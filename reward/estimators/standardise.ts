@@ -1,6 +1,6 @@
 // One list of votes against its own baseline and deviation: the formula that the group estimators share.
 import { PaddockError } from '../../protocol/errors.ts'
-import { finite, isConstant, moments, sum } from '../statistics.ts'
+import { finite, isConstant, moments, over, sum, unitOf } from '../statistics.ts'
 import type { Division } from './settings.ts'
 
 export interface Standardisation extends Division {
@@ -30,37 +30,46 @@ export function standardise(
   settings: Standardisation,
   where: string,
 ): Standardised {
-  const { mean, std } = moments(votes, settings.std === 'population' ? 'population' : 'sample')
+  const unit = unitOf(votes)
+  const scaled = over(votes, unit)
+  const { mean, std } = moments(scaled, settings.std === 'population' ? 'population' : 'sample')
   const constant = votes.length > 1 && isConstant(votes)
   const figures = {
-    mean: votes.length === 0 ? null : finite(mean),
-    std: votes.length === 0 ? null : finite(std),
+    mean: votes.length === 0 ? null : finite(mean * unit),
+    std: votes.length === 0 ? null : finite(std * unit),
     singleton: votes.length === 1,
     constant,
   }
   if (constant) refuseConstant(settings, where)
   if (votes.length === 1) return { ...figures, values: [singletonValue(votes[0]!, settings)] }
   if (constant) return { ...figures, values: votes.map(() => 0) }
-  const stds = settings.std_scope === 'leave_one_out' ? siblingStds(votes, settings) : null
-  const values = centre(votes, lengths, settings.baseline).map((centred, index) =>
-    divide(centred, stds === null ? std : stds[index]!, settings),
+  const stds = settings.std_scope === 'leave_one_out' ? siblingStds(scaled, settings) : null
+  const values = centre(scaled, lengths, settings.baseline).map((centred, index) =>
+    divide(centred, stds === null ? std : stds[index]!, settings, unit),
   )
   return { ...figures, values }
 }
 
-/** `centred` over a standard deviation, by epsilon, variance floor and the rule for a deviation of 0. */
+/**
+ * `centred` over a standard deviation, by epsilon, variance floor and the rule for a deviation of 0. The two come in
+ * `unit`s, so that their quotient is known where they themselves are no doubles.
+ */
 export function divide(
   centred: number,
   std: number,
   settings: Division & { zero_std_group?: 'divide' | 'skip_division' | 'error' },
+  unit = 1,
 ): number {
-  if (settings.std === 'none' || centred === 0) return centred
-  const { epsilon, epsilon_mode, variance_floor } = settings
-  const floored = variance_floor === undefined ? std : Math.max(std, Math.sqrt(variance_floor))
+  if (settings.std === 'none' || centred === 0) return centred * unit
+  const { epsilon_mode, variance_floor } = settings
+  const epsilon = settings.epsilon / unit
+  const floor = variance_floor === undefined ? 0 : Math.sqrt(variance_floor) / unit
+  const floored = Math.max(std, floor)
   const skip =
     epsilon_mode === 'none_and_skip_if_zero' || settings.zero_std_group === 'skip_division'
-  if (floored === 0 && skip) return centred
-  if (epsilon_mode === 'added_to_variance') return centred / Math.sqrt(floored * floored + epsilon)
+  if (floored === 0 && skip) return centred * unit
+  if (epsilon_mode === 'added_to_variance')
+    return centred / Math.sqrt(floored * floored + epsilon / unit)
   return centred / (epsilon_mode === 'none_and_skip_if_zero' ? floored : floored + epsilon)
 }
 

@@ -1,5 +1,5 @@
 // Batch whitening: advantages of all groups against their common mean and deviation, by sample or by token.
-import { isConstant, moments, sum } from '../statistics.ts'
+import { isConstant, moments, over, sum, unitOf } from '../statistics.ts'
 import type { Division } from './settings.ts'
 import { divide } from './standardise.ts'
 
@@ -32,14 +32,18 @@ export function whiten(
 ): Whitened {
   if (settings.level === 'none' || values.length === 0)
     return { values: [...values], mean: 0, std: 1 }
+  const unit = unitOf(values)
+  const scaled = over(values, unit)
   const { mean, std } =
     settings.level === 'token'
-      ? tokenMoments(values, tokens, settings)
-      : sampleMoments(values, settings)
-  const noise = NOISE * values.reduce((a, b) => Math.max(a, Math.abs(b)), 1)
-  if (std <= noise && settings.std !== 'none') return { values: values.map(() => 0), mean, std: 0 }
+      ? tokenMoments(scaled, tokens, settings)
+      : sampleMoments(scaled, settings)
+  const figures = { mean: mean * unit, std: std * unit }
+  const noise = NOISE * scaled.reduce((a, b) => Math.max(a, Math.abs(b)), 1 / unit)
+  if (std <= noise && settings.std !== 'none')
+    return { ...figures, values: values.map(() => 0), std: 0 }
   const shift = centred && Math.abs(mean) > noise ? mean : 0
-  return { values: values.map((value) => divide(value - shift, std, settings)), mean, std }
+  return { ...figures, values: scaled.map((value) => divide(value - shift, std, settings, unit)) }
 }
 
 function sampleMoments(values: readonly number[], { std }: Division) {

@@ -1,6 +1,7 @@
 // What is told of a batch while it runs: its episodes by outcome, its groups by verdict, and what they cost.
 import type { BatchProgress } from '../../protocol/batch.ts'
 import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
+import { moments } from '../../reward/statistics.ts'
 import { hasStarted, memberStarted } from '../../rollout/group.ts'
 import type { GroupRun } from './group-run.ts'
 
@@ -22,7 +23,7 @@ export function episodeProgress(groups: readonly GroupRun[]): BatchProgress['epi
     in_flight: flying.length,
     outcomes: tally(ended.flatMap(({ member }) => member.outcome ?? [])),
     retried: groups.reduce((sums, group) => added(sums, group.retried), {}),
-    mean_reward: rewards.length === 0 ? null : rewards.reduce((a, b) => a + b, 0) / rewards.length,
+    mean_reward: rewards.length === 0 ? null : moments(rewards, 'population').mean,
   }
 }
 
