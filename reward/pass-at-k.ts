@@ -1,7 +1,8 @@
 // How often a task is solved at least once in k tries, and how often every time: estimates with their uncertainty.
+import { type BootstrapSettings, bootstrapIntervals, means } from './bootstrap.ts'
 
 /** A trial passes at this reward or above unless said otherwise. */
-const PASS_THRESHOLD = 0.75
+export const PASS_THRESHOLD = 0.75
 
 /** All trials of one task. A null reward is a trial that was not scored: it counts for nothing, least of all as failed. */
 export interface TaskTrials {
@@ -15,12 +16,12 @@ export interface PassSettings {
   k: number
   /** Default PASS_THRESHOLD. */
   threshold?: number
-  /** Confidence intervals, drawn with this generator of numbers in [0, 1). */
-  bootstrap?: { random: () => number; resamples?: number; level?: number }
+  /** Draws confidence intervals. */
+  bootstrap?: BootstrapSettings
 }
 
 /** Shares in 0 to 1. Three numbers go by the name pass^k, and they differ: none stands here without its own name. */
-export interface PassRates {
+export type PassRates = {
   /** At least one of k trials passes, unbiased: 1 - C(n - c, k) / C(n, k). */
   pass_at_k: number
   /** Every scored trial of the task passed, however many there are. */
@@ -49,9 +50,6 @@ export interface PassReport extends PassSummary {
   /** `[low, high]` of each overall rate, where asked for and there is a rate. */
   intervals: Record<keyof PassRates, [number, number]> | null
 }
-
-const DEFAULT_RESAMPLES = 1000
-const DEFAULT_LEVEL = 0.95
 
 /** pass@k of one task: `passed` of `n` trials. Null for fewer than k trials. Source: Chen et al., arXiv:2107.03374. */
 export function passAtK(n: number, passed: number, k: number): number | null {
@@ -120,7 +118,7 @@ function summarise(tasks: readonly TaskTrials[], k: number, threshold: number): 
     short: tasks.length - taskRates.length,
     scored: known,
     unscored: trials - known,
-    rates: taskRates.length === 0 ? null : meanRates(taskRates),
+    rates: taskRates.length === 0 ? null : means(taskRates),
     taskRates,
   }
 }
@@ -128,49 +126,4 @@ function summarise(tasks: readonly TaskTrials[], k: number, threshold: number): 
 function published({ taskRates: _, ...summary }: Summarised): PassSummary {
   const { tasks, short, scored, unscored, rates } = summary
   return { tasks, short, scored, unscored, rates }
-}
-
-function meanRates(rates: readonly PassRates[]): PassRates {
-  const mean = (key: keyof PassRates) =>
-    rates.reduce((total, rate) => total + rate[key], 0) / rates.length
-  return {
-    pass_at_k: mean('pass_at_k'),
-    all_passed: mean('all_passed'),
-    power: mean('power'),
-    unbiased: mean('unbiased'),
-  }
-}
-
-/** Efron's percentile interval of each mean, tasks resampled with replacement within their family. */
-function bootstrapIntervals(
-  families: readonly PassRates[][],
-  {
-    random,
-    resamples = DEFAULT_RESAMPLES,
-    level = DEFAULT_LEVEL,
-  }: NonNullable<PassSettings['bootstrap']>,
-): NonNullable<PassReport['intervals']> {
-  const draws = Array.from({ length: resamples }, () =>
-    meanRates(
-      families.flatMap((rates) => rates.map(() => rates[Math.floor(random() * rates.length)]!)),
-    ),
-  )
-  const interval = (key: keyof PassRates): [number, number] => {
-    const sorted = draws.map((rates) => rates[key]).sort((a, b) => a - b)
-    return [quantile(sorted, (1 - level) / 2), quantile(sorted, (1 + level) / 2)]
-  }
-  return {
-    pass_at_k: interval('pass_at_k'),
-    all_passed: interval('all_passed'),
-    power: interval('power'),
-    unbiased: interval('unbiased'),
-  }
-}
-
-/** Linear interpolation between the two nearest of the sorted values. */
-function quantile(sorted: readonly number[], share: number): number {
-  const place = share * (sorted.length - 1)
-  const low = Math.floor(place)
-  const high = Math.ceil(place)
-  return sorted[low]! + (place - low) * (sorted[high]! - sorted[low]!)
 }

@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import type { EvalOptions } from './commands/eval.ts'
 import { VERSION } from './version.ts'
 
 // Each verb is imported when it runs: `paddock parse` must not wait for a server's libraries.
@@ -73,6 +74,11 @@ function numberUpTo(limit: number): (text: string) => number {
     if (/^\d+$/.test(text) && Number(text) <= limit) return Number(text)
     throw new InvalidArgumentError(`Expected a whole number from 0 to ${limit}.`)
   }
+}
+
+function numbers(text: string): number[] {
+  if (/^\d+(,\d+)*$/.test(text)) return text.split(',').map(Number)
+  throw new InvalidArgumentError('Expected numbers with commas between, as 1,8.')
 }
 
 const program = new Command('paddock')
@@ -232,6 +238,27 @@ program
     const { demo } = await import('./commands/demo.ts')
     const options = { keep: flags.keep, port: flags.port, duration: flags.duration ?? null }
     await demo(options, createLog(loadConfig({ file: null, flags: { log } })))
+  })
+
+program
+  .command('eval')
+  .description('Play tasks on a running server and say how often they are solved: pass@k, pass^k.')
+  .argument('<name...>', 'tasks, or packs for all of theirs')
+  .option('--url <url>', 'the server', 'http://127.0.0.1:8420')
+  .option('--token <token>', 'its bearer token; default: PADDOCK_TOKEN')
+  .option('--episodes <number>', 'episodes of each task', numberUpTo(1024), 8)
+  .option('--backend <name>', 'the policy', 'main')
+  .option('--temperature <number>', 'of its sampling', Number, 1)
+  .option('--max-tokens <number>', 'of one answer', numberUpTo(1_000_000), 1024)
+  .option('--k <numbers>', 'as 1,4,8; default: 1 and the number of episodes', numbers)
+  .option('--threshold <reward>', 'a trial passes from here on (0.75)', Number)
+  .option('--seed <number>', 'of the sampling and of the intervals', numberUpTo(2 ** 31), 0)
+  .option('--json [file]', 'JSON instead of the table, or beside it in a file')
+  .addHelpText('after', example('paddock eval office arithmetic/sum-0 --episodes 8 --k 1,4,8'))
+  .action(async (names: string[], flags: EvalOptions) => {
+    const { evaluate } = await import('./commands/eval.ts')
+    const token = flags.token ?? process.env.PADDOCK_TOKEN
+    process.exitCode = await evaluate(names, { ...flags, token })
   })
 
 const bench = program

@@ -20,6 +20,7 @@ describe('/openapi.json', () => {
       'DELETE /v1/batches/{id}',
       'GET /v1/batches',
       'GET /v1/batches/{id}',
+      'GET /v1/batches/{id}/evaluation',
       'GET /v1/batches/{id}/events',
       'GET /v1/episodes/{id}',
       'GET /v1/tasks',

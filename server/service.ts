@@ -3,6 +3,7 @@ import type { BatchAccepted, BatchProgress, BatchRequest } from '../protocol/bat
 import type { GroupEnvelope } from '../protocol/delivery.ts'
 import type { AckRequest, AckResult, LeaseRequest } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import type { EvaluationReport, EvaluationSettings } from '../reward/evaluation.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
 import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
 
@@ -53,6 +54,11 @@ export interface Service {
   progress(batch: string): BatchProgress
   batches(): BatchProgress[]
   cancel(batch: string): Promise<BatchProgress>
+  /** What an evaluation came to, over the groups that are over; `k` defaults to 1 and the group size. */
+  evaluation(
+    batch: string,
+    settings: Omit<EvaluationSettings, 'k'> & { k?: number[] },
+  ): Promise<EvaluationReport>
   /** Ends the batch's own pause; nothing where there is none. */
   resume(batch: string): BatchProgress
   /** Cancels a batch whose trainer is gone, and lets its finished groups go: they settle as `stale`. */

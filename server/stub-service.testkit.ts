@@ -60,6 +60,11 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('cancel', batch)
       return { id: batch, state: 'cancelled' } as never
     },
+    async evaluation(batch, settings) {
+      known(batch)
+      note('evaluation', batch, settings)
+      return { settings } as never
+    },
     resume(batch) {
       known(batch)
       note('resume', batch)

@@ -1,5 +1,6 @@
 // Finished groups as a table for a terminal.
 import type { DeliveredGroup } from '../../protocol/group.ts'
+import { table } from './table.ts'
 
 const HEAD = ['task', 'verdict', 'mean reward', 'std', 'advantages', 'tokens', 'seconds']
 /** Columns of text stand to the left, figures to the right. */
@@ -14,10 +15,10 @@ export function groupTable(
   columns = Number.POSITIVE_INFINITY,
 ): string {
   const sorted = [...groups].sort((a, b) => a.task.localeCompare(b.task, 'en', { numeric: true }))
-  const wide = layOut(sorted.map((group) => cells(group, signed, ' ')))
-  return wide.width <= columns
-    ? wide.text
-    : layOut(sorted.map((group) => cells(group, sign, ''))).text
+  const rows = (show: typeof signed, between: string) =>
+    sorted.map((group) => cells(group, show, between))
+  const wide = table(HEAD, rows(signed, ' '), LEFT)
+  return wide.width <= columns ? wide.text : table(HEAD, rows(sign, ''), LEFT).text
 }
 
 function cells(
@@ -34,22 +35,6 @@ function cells(
     String(cost.completion_tokens),
     cost.seconds.toFixed(1),
   ]
-}
-
-function layOut(rows: readonly string[][]): { text: string; width: number } {
-  const widths = HEAD.map((name, column) =>
-    Math.max(name.length, ...rows.map((row) => (row[column] ?? '').length)),
-  )
-  const line = (row: readonly string[]) =>
-    row
-      .map((cell, column) => {
-        const width = widths[column] ?? 0
-        return LEFT.has(column) ? cell.padEnd(width) : cell.padStart(width)
-      })
-      .join('  ')
-      .trimEnd()
-  const rule = widths.map((width) => '─'.repeat(width)).join('  ')
-  return { text: [line(HEAD), rule, ...rows.map(line)].join('\n'), width: rule.length }
 }
 
 function signed(advantage: number | null): string {

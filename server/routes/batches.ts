@@ -4,8 +4,15 @@ import { z } from 'zod'
 import { batchAcceptedSchema, batchRequestSchema } from '../../protocol/batch.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { ackRequestSchema, leaseRequestSchema } from '../../protocol/group.ts'
+import { evaluationSettingsSchema } from '../../reward/evaluation.ts'
 import { checkResume, eventStream } from '../sse.ts'
-import { ackAnswerSchema, batchesSchema, leaseAnswerSchema, progressSchema } from './answers.ts'
+import {
+  ackAnswerSchema,
+  batchesSchema,
+  leaseAnswerSchema,
+  objectSchema,
+  progressSchema,
+} from './answers.ts'
 import { type Answer, route } from './route.ts'
 
 const tag = 'batches'
@@ -85,6 +92,34 @@ const resume = route({
   query: noQuery,
   answers: { 200: json('Its progress after that', progressSchema) },
   handle: ({ context, params }, { service }) => context.json(service.resume(params.id!)),
+})
+
+const numbers = z
+  .string()
+  .regex(/^\d{1,4}(,\d{1,4})*$/, 'expected numbers with commas between, as 1,8')
+  .transform((text) => text.split(',').map(Number))
+
+const evaluation = route({
+  method: 'get',
+  path: '/v1/batches/:id/evaluation',
+  tag,
+  summary: 'What an evaluation came to',
+  description:
+    'Over the groups of a batch in mode eval that are over: pass@k, the three numbers called pass^k, mean rewards by family, bootstrap intervals; episodes without reward apart. `k` is a list as 1,8 (default: 1 and the group size).',
+  roles: READ,
+  query: z.strictObject({
+    k: numbers.pipe(evaluationSettingsSchema.shape.k).optional(),
+    threshold: z.coerce.number().pipe(z.number()).optional(),
+    seed: z.coerce.number().pipe(z.int().min(0)).optional(),
+    resamples: z.coerce.number().pipe(z.int().min(100).max(10_000)).optional(),
+    level: z.coerce.number().pipe(z.number().gt(0).lt(1)).optional(),
+  }),
+  answers: { 200: json('Rates, means and intervals', objectSchema) },
+  handle: async ({ context, params, query }, { service }) => {
+    const { k, ...given } = query
+    const settings = evaluationSettingsSchema.omit({ k: true }).parse(given)
+    return context.json(await service.evaluation(params.id!, { ...settings, ...(k && { k }) }))
+  },
 })
 
 const MSGPACK = 'application/msgpack'
@@ -190,4 +225,15 @@ function lastEventId(header: string | undefined): string | undefined {
   )
 }
 
-export const batchRoutes = [submit, list, progress, cancel, resume, lease, ack, nack, events]
+export const batchRoutes = [
+  submit,
+  list,
+  progress,
+  cancel,
+  resume,
+  evaluation,
+  lease,
+  ack,
+  nack,
+  events,
+]

@@ -2,11 +2,14 @@
 import type { BatchAccepted, BatchProgress } from '../../protocol/batch.ts'
 import type { Problem } from '../../protocol/errors.ts'
 import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
+import type { EvaluationReport } from '../../reward/evaluation.ts'
 
 export interface ApiClient {
   submit(request: unknown): Promise<BatchAccepted>
   progress(batch: string): Promise<BatchProgress>
   resume(batch: string): Promise<BatchProgress>
+  /** `query` without its question mark. */
+  evaluation(batch: string, query: string): Promise<EvaluationReport>
   lease(batch: string, request: unknown): Promise<{ groups: DeliveredGroup[]; done: boolean }>
   ack(
     batch: string,
@@ -37,6 +40,7 @@ export function createApiClient(url: string, token?: string): ApiClient {
   return {
     submit: (request) => call('POST', '/v1/batches', request),
     progress: (batch) => call('GET', `/v1/batches/${batch}`),
+    evaluation: (batch, query) => call('GET', `/v1/batches/${batch}/evaluation?${query}`),
     resume: (batch) => call('POST', `/v1/batches/${batch}/resume`),
     lease: (batch, request) => call('POST', `/v1/batches/${batch}/lease`, request),
     ack: (batch, groups) =>

@@ -2,6 +2,7 @@
 import type { AdmissionPause, BatchProgress } from '../../protocol/batch.ts'
 import { type GroupVerdict, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import type { GroupAdvantages } from '../../reward/estimator.ts'
+import type { EvaluatedTask } from '../../reward/evaluation.ts'
 import type { Judgement } from '../../reward/verdict.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import {
@@ -23,6 +24,7 @@ import {
   applyEvent,
   endByFault,
   episodeId,
+  evaluatedTask,
   type GroupRun,
   groupRecord,
   judge,
@@ -53,6 +55,8 @@ export interface BatchRun {
   plan: BatchPlan
   events: WritableEventLog
   progress(): BatchProgress
+  /** The tasks of its groups that are over, with their episodes' rewards. */
+  evaluated(): EvaluatedTask[]
   /** Nothing is running, ready or leased any more. */
   isDone(): boolean
   /** No group is under way any more: all that will ever be ready is. */
@@ -472,6 +476,7 @@ export function startBatch(
   return {
     plan,
     events,
+    evaluated: () => groups.filter((group) => group.settled).map(evaluatedTask),
     isPlayed,
     isDone,
     pause: admission.pause,

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodeOutcome, GroupVerdict } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
+import type { EvaluatedTask } from '../../reward/evaluation.ts'
 import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
 import {
   allEnded,
@@ -189,6 +190,19 @@ export function scoresOf(plan: BatchPlan, group: GroupRun): GroupScores {
     }
   })
   return { id: group.id, members }
+}
+
+/** What an evaluation sees of a group; a task that names no family is of its environment's. */
+export function evaluatedTask(group: GroupRun): EvaluatedTask {
+  const { task, description } = group.known
+  return {
+    task: task.id,
+    family: typeof description.family === 'string' ? description.family : task.environment,
+    episodes: deliveredMembers(group.state).map(({ index, outcome }) => ({
+      outcome: outcome ?? 'aborted',
+      reward: group.results.get(index)?.header?.reward ?? null,
+    })),
+  }
 }
 
 /** The record that is kept and leased: verdict, advantages, and every member's head. */

@@ -8,6 +8,11 @@ import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
+import type {
+  EvaluatedTask,
+  EvaluationReport,
+  EvaluationSettings,
+} from '../../reward/evaluation.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
@@ -60,6 +65,10 @@ export interface Jobs {
   estimate: {
     in: { estimator: string; settings: unknown; groups: GroupScores[] }
     out: GroupAdvantages[]
+  }
+  evaluate: {
+    in: { tasks: EvaluatedTask[]; settings: EvaluationSettings }
+    out: EvaluationReport
   }
   /** The body of a lease. */
   deliver: {

@@ -244,6 +244,18 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return run.progress()
     },
 
+    async evaluation(id, { k, ...settings }) {
+      const { plan, evaluated } = runOf(id)
+      const { mode, group_size } = plan.request
+      if (mode !== 'eval')
+        throw new PaddockError(
+          'invalid_request',
+          `batch ${id} is in mode ${mode}: groups that it drops would be in no mean; submit it in mode eval`,
+        )
+      const ks = k ?? [...new Set([1, group_size])]
+      return pool.run('evaluate', { tasks: evaluated(), settings: { ...settings, k: ks } })
+    },
+
     resume(id) {
       const run = runOf(id)
       run.resume()

@@ -7,6 +7,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
 import { estimators } from '../../reward/estimators.ts'
+import { evaluationReport } from '../../reward/evaluation.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
@@ -74,6 +75,7 @@ const handlers: Handlers = {
     if (!known) throw new Error(`no estimator ${estimator}`)
     return known.advantages(groups, settings)
   },
+  evaluate: ({ tasks, settings }) => evaluationReport(tasks, settings),
   deliver({ groups, done, form }, engine) {
     if (form === 'json') return leaseJson(groups, done)
     return form === 'msgpack' ? leaseMsgpack(groups, done) : slimeItems(groups, form, engine)

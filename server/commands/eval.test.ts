@@ -1,0 +1,70 @@
+// `paddock eval` against a whole server: the table, the JSON, and failures of the machinery apart.
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { evaluationReport } from '../../reward/evaluation.ts'
+import { arithmeticRequest, type House, openHouse } from '../testkit/house.testkit.ts'
+import { type EvalOptions, evaluate } from './eval.ts'
+import { evaluationText } from './eval-table.ts'
+import { keptStreams } from './streams.testkit.ts'
+
+let house: House
+beforeAll(async () => {
+  house = await openHouse({
+    tokens: false,
+    simulator: { style: { format: 'hermes', thinking: false, mix: { correct: 1, wrong: 1 } } },
+    // Fewer finished groups than there are tasks: what waits to be read must not stop an evaluation.
+    settings: { limits: { max_groups_ready: 2 } },
+  })
+}, 60_000)
+afterAll(() => house.close())
+afterEach(() => house.setFaults())
+
+const run = async (names: string[], some: Partial<EvalOptions> = {}) => {
+  const { streams, out, err } = keptStreams()
+  const options = { url: house.url, episodes: 4, backend: 'main', temperature: 1, maxTokens: 256 }
+  const code = await evaluate(names, { ...options, seed: 3, ...some }, streams)
+  return { code, out: out(), err: err() }
+}
+
+const SUMS = [0, 1, 2, 3, 4].map((index) => `arithmetic/sum-${index}`)
+
+test('prints rates for each k and mean rewards with their intervals, and writes them as JSON', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'paddock-eval-')), 'report.json')
+  const { code, out, err } = await run(SUMS, { k: [1, 4], json: file })
+  expect(code).toBe(0)
+  expect(err).toContain('5 tasks × 4 episodes')
+  const report = JSON.parse(readFileSync(file, 'utf8'))
+  expect(report).toMatchObject({ episodes: 20, scored: 20, unscored: {}, settings: { seed: 3 } })
+  expect(report.pass.map(({ k }: { k: number }) => k)).toEqual([1, 4])
+  // Rewards are 1 and 0 here: pass@1 is the mean reward.
+  expect(report.pass[0].rates.pass_at_k).toBeCloseTo(report.reward.mean, 12)
+  expect(out).toContain('pass^4 unbiased')
+  expect(out).toMatch(new RegExp(`^all +5 +${report.reward.mean.toFixed(3)} `, 'm'))
+  expect(out).not.toContain('\u001b')
+})
+
+test('leaves what was never scored out of every mean and says so', async () => {
+  await house.setFaults({ kind: 'nofinish', match: arithmeticRequest(1) })
+  const { out } = await run(SUMS, { json: true })
+  const report = JSON.parse(out)
+  expect(report).toMatchObject({ scored: 16, unscored: { infra_backend: 4 } })
+  expect(report.pass[0]).toMatchObject({ tasks: 4, short: 1 })
+  expect(report.reward.tasks).toBe(4)
+}, 60_000)
+
+test('refuses an unknown name, and a batch that trains', async () => {
+  await expect(run(['nowhere'])).rejects.toThrow(/no task and no pack nowhere.*office/)
+  const { id } = await house.api.submit({ tasks: [{ task: 'arithmetic/sum-0' }], group_size: 1 })
+  await expect(house.api.evaluation(id, '')).rejects.toThrow(/mode train.*submit it in mode eval/)
+})
+
+test('says in the text what has no number', () => {
+  const episodes = [{ outcome: 'infra_tool' as const, reward: null }]
+  const settings = { k: [1], threshold: 0.75, seed: 0, resamples: 100, level: 0.95 }
+  const text = evaluationText(evaluationReport([{ task: 'a', family: 'x', episodes }], settings))
+  expect(text).toContain('in no mean and no rate: 1 infra_tool')
+  expect(text).toMatch(/^all +0 +– +– +– +– +–$/m)
+  expect(text).not.toContain('NaN')
+})
