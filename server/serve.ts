@@ -109,8 +109,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       pool: () => pool.stats(),
       queueDepth: () => ({ episodes: scheduler.waiting(), ...kept.standing() }),
       queueCapacity: { batches: config.limits.max_batches, ready: config.limits.max_groups_ready },
-      openBatches: () => rollouts.standing().openBatches,
-      heldBytes: () => rollouts.standing().heldBytes,
+      batches: () => rollouts.standing(),
       backendInFlight: (backend) => client.inFlight(backend),
       socketBytes: () => socketBytes(),
       store: () => null,
@@ -118,6 +117,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
     const board = createPolicyBoard()
     const client = createPolicyClient(config.backends, board, metrics)
     pool.onExit(metrics.workerExit)
+    pool.onSpent(metrics.spent)
     const rollouts = createRollouts({
       config,
       tasks,

@@ -1,6 +1,7 @@
 // The server's own figures for Prometheus: counted where things end, in the main thread, with closed labels only.
 import { performance } from 'node:perf_hooks'
 import type { PoolStats } from '../runtime/pool.ts'
+import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import { createLearningEvents, type LearningEvents } from './learning-events.ts'
 import { createSeries, type OpenLists, type Series } from './series.ts'
 import { createServingEvents, type ServingEvents } from './serving-events.ts'
@@ -15,8 +16,7 @@ export interface MetricsSources {
   pool(): PoolStats
   queueDepth(): { episodes: number; ready: number; leased: number }
   queueCapacity: { batches: number; ready: number }
-  openBatches(): number
-  heldBytes(): number
+  batches(): { open: number; heldBytes: number; paused: ReadonlySet<LabelValue<'pause_reason'>> }
   backendInFlight(backend: string): number
   socketBytes(): number
   /** Null where the ledger keeps nothing on disk. */
@@ -48,14 +48,17 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
 
     const { episodes, ready, leased } = sources.queueDepth()
     const { queueCapacity } = sources
-    series.set('queue_depth', { queue: 'submit' }, sources.openBatches())
+    const batches = sources.batches()
+    series.set('queue_depth', { queue: 'submit' }, batches.open)
     series.set('queue_depth', { queue: 'episode' }, episodes)
     series.set('queue_depth', { queue: 'turn' }, queued)
     series.set('queue_depth', { queue: 'ready' }, ready)
     series.set('queue_capacity', { queue: 'submit' }, queueCapacity.batches)
     series.set('queue_capacity', { queue: 'ready' }, queueCapacity.ready)
-    series.set('queue_bytes', { queue: 'ready' }, sources.heldBytes())
+    series.set('queue_bytes', { queue: 'ready' }, batches.heldBytes)
     series.set('leases_active', {}, leased)
+    for (const reason of LABEL_LISTS.pause_reason)
+      series.set('admission_paused', { reason }, batches.paused.has(reason) ? 1 : 0)
 
     for (const backend of lists.backend)
       series.set('backend_in_flight', { backend }, sources.backendInFlight(backend))

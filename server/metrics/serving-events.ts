@@ -2,6 +2,7 @@
 import type { Mode } from '../../protocol/batch.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import type { Settlement } from '../../protocol/outcomes.ts'
+import type { Spent } from '../runtime/timed-environment.ts'
 import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
@@ -32,15 +33,8 @@ export interface ServingEvents {
     seconds: number,
   ): void
   workerExit(exit: LabelValue<'worker_exit'>): void
-  /** `tool` null: a name that the model was not offered. */
-  toolCalled(
-    env: string,
-    tool: string | null,
-    outcome: LabelValue<'tool_outcome'>,
-    seconds: number,
-  ): void
-  envStepped(env: string, seconds: number): void
-  graded(env: string, seconds: number): void
+  /** What one job spent in its environment. */
+  spent(spent: Spent): void
   leased(group: LeasedOut): void
   leaseExpired(): void
   /** What an ack or nack of one group came to. */
@@ -54,7 +48,6 @@ export interface ServingEvents {
   heartbeat(step: number, checkpointStep: number | null, at: number): void
   trainerSkipped(reason: LabelValue<'skip_reason'>, groups: number): void
   policyVersion(version: number): void
-  admissionPaused(reason: LabelValue<'pause_reason'>, paused: boolean): void
   budget(tokens: number): void
   /** One answered request of our own HTTP; `route` is a path pattern. */
   httpAnswered(route: string, status: number, seconds: number): void
@@ -114,13 +107,15 @@ export function createServingEvents(series: Series, backends: readonly string[])
       series.observe('request_duration_seconds', { kind }, seconds)
     },
     workerExit: (cause) => series.inc('pool_worker_exits_total', { pool: 'turn', cause }),
-    toolCalled(env, tool, outcome, seconds) {
-      if (tool === null) series.inc('label_overflow_total', { label: 'tool' })
-      series.inc('tool_calls_total', { env, tool: tool ?? 'other', outcome })
-      series.observe('tool_call_duration_seconds', { env }, seconds)
+    spent({ env, calls, graded, seconds }) {
+      series.observe('env_step_duration_seconds', { env }, seconds)
+      if (graded !== null) series.observe('reward_duration_seconds', { env }, graded)
+      for (const { tool, outcome, seconds } of calls) {
+        if (tool === null) series.inc('label_overflow_total', { label: 'tool' })
+        series.inc('tool_calls_total', { env, tool: tool ?? 'other', outcome })
+        series.observe('tool_call_duration_seconds', { env }, seconds)
+      }
     },
-    envStepped: (env, seconds) => series.observe('env_step_duration_seconds', { env }, seconds),
-    graded: (env, seconds) => series.observe('reward_duration_seconds', { env }, seconds),
     leased({ mode, delivery, waited, staleness }) {
       if (delivery > 1) series.inc('redeliveries_total', {})
       else if (waited !== null) series.observe('ready_wait_seconds', {}, waited)
@@ -142,7 +137,6 @@ export function createServingEvents(series: Series, backends: readonly string[])
     trainerSkipped: (reason, groups) =>
       series.inc('trainer_skipped_groups_total', { reason }, groups),
     policyVersion: (version) => series.set('policy_version', {}, version),
-    admissionPaused: (reason, paused) => series.set('admission_paused', { reason }, paused ? 1 : 0),
     budget: (tokens) => series.set('budget_tokens_limit', {}, tokens),
     httpAnswered(route, status, seconds) {
       const code = httpCode(status)

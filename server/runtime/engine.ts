@@ -14,17 +14,22 @@ import type { Engine } from '../../rollout/episode.ts'
 import { textOf } from '../../rollout/guarded-environment.ts'
 import type { WorkerSetup } from './jobs.ts'
 import { readModelFolder } from './model-folder.ts'
+import type { EnvironmentClock } from './timed-environment.ts'
 
 export type LoadedEngine = Engine & { environments: ReadonlyMap<string, Environment> }
 
-/** Loads everything a turn may need; fails with a sentence that names the module or the folder. */
-export async function loadEngine(setup: WorkerSetup): Promise<LoadedEngine> {
+/** Loads everything a turn may need; fails with a sentence that names the module or the folder. `timed` measures environments. */
+export async function loadEngine(
+  setup: WorkerSetup,
+  timed: EnvironmentClock['timed'] = (_, environment) => environment,
+): Promise<LoadedEngine> {
   const environments = new Map<string, Environment>([
     ['arithmetic', withDeclarations(arithmetic as Environment)],
     ['office', withDeclarations(office as Environment)],
   ])
   for (const [name, url] of Object.entries(setup.environments))
     environments.set(name, withDeclarations(await loadEnvironment(name, url)))
+  for (const [name, environment] of environments) environments.set(name, timed(name, environment))
   const models = new Map<string, ChatModel>()
   const byFolder = new Map<string, ChatModel>()
   for (const [backend, folder] of Object.entries(setup.models)) {

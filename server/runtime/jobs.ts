@@ -18,6 +18,7 @@ import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { GroupForm } from '../service.ts'
 import type { KeptState } from './state-cache.ts'
+import type { Spent } from './timed-environment.ts'
 
 /** What a thread loads. */
 export interface WorkerSetup {
@@ -104,5 +105,5 @@ export type TurnJobResult =
 
 /** Errors lose their class and fields between threads, so a worker answers with them instead of throwing. */
 export type JobAnswer<Kind extends JobKind> =
-  | { ok: true; out: Jobs[Kind]['out'] }
+  | { ok: true; out: Jobs[Kind]['out']; spent: Spent | null }
   | { ok: false; code: string; message: string; path: string }

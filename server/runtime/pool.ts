@@ -5,6 +5,7 @@ import { createJobQueue } from './job-queue.ts'
 import type { Job, JobAnswer, JobKind, Jobs } from './jobs.ts'
 import { createLane, exitOf, type Lane, type LaneOptions, type WorkerExit } from './lane.ts'
 import type { Patience } from './patience.ts'
+import type { Spent } from './timed-environment.ts'
 
 export type { WorkerExit } from './lane.ts'
 
@@ -28,6 +29,8 @@ export interface Pool {
   stats(): PoolStats
   /** Waits until every thread has loaded; rejects with the reason where one cannot. */
   ready(): Promise<void>
+  /** Calls back with what a job spent in its environment. */
+  onSpent(listener: (spent: Spent) => void): void
   /** Calls back when a thread is lost. */
   onExit(listener: (exit: WorkerExit) => void): void
   close(): Promise<void>
@@ -96,7 +99,7 @@ interface Place {
 /** Starts `threads` threads; jobs may be run at once and wait for the first that is ready. */
 export function createPool(options: PoolOptions): Pool {
   const queue = createJobQueue<Waiting>()
-  const exits = new EventEmitter<{ exit: [WorkerExit] }>()
+  const events = new EventEmitter<{ exit: [WorkerExit]; spent: [Spent] }>()
   let busySeconds = 0
   let closed = false
   /** Why a thread could not be started last. */
@@ -109,7 +112,10 @@ export function createPool(options: PoolOptions): Pool {
   function createPlace(): Place {
     const lane = createLane<Waiting>(options, {
       answered(batch, answers) {
-        for (const [index, answer] of answers.entries()) settle(batch[index] as Waiting, answer)
+        for (const [index, answer] of answers.entries()) {
+          if (answer.ok && answer.spent) events.emit('spent', answer.spent)
+          settle(batch[index] as Waiting, answer)
+        }
         if (lane.given() === 0) rest(place)
       },
       hasRoom: () => dispatch(),
@@ -119,7 +125,7 @@ export function createPool(options: PoolOptions): Pool {
       },
       diedIdle() {
         if (closed) return
-        exits.emit('exit', 'crash')
+        events.emit('exit', 'crash')
         start(place).catch(() => {})
       },
     })
@@ -227,7 +233,7 @@ export function createPool(options: PoolOptions): Pool {
       return
     }
     const exit = exitOf(error)
-    exits.emit('exit', exit)
+    events.emit('exit', exit)
     queue.putBack(unanswered.filter((waiting) => waiting !== failed && !waiting.givenUp))
     if (failed && !failed.givenUp) tryAgain(failed, place, exit, error)
     start(place).catch(() => {})
@@ -271,7 +277,8 @@ export function createPool(options: PoolOptions): Pool {
     async ready() {
       await warmed
     },
-    onExit: (listener) => void exits.on('exit', listener),
+    onSpent: (listener) => void events.on('spent', listener),
+    onExit: (listener) => void events.on('exit', listener),
     async close() {
       closed = true
       failAll(new Error('the pool is closed'))

@@ -33,8 +33,8 @@ export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDeliver
 export interface Rollouts extends Service {
   /** Takes up what the ledger has from before; to be called once, before anything else. */
   restore(): Promise<void>
-  /** Batches that are not done, and the bytes of episodes whose groups have not left. */
-  standing(): { openBatches: number; heldBytes: number }
+  /** Batches that are not done, bytes of episodes whose groups have not left, and why some batch starts no group. */
+  standing(): { open: number; heldBytes: number; paused: Set<'operator' | 'contract' | 'waste'> }
   /** No new batch is taken and no new episode starts; resolves when what runs has ended or `graceMs` is over. */
   drain(graceMs: number): Promise<void>
 }
@@ -342,8 +342,15 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     },
 
     standing: () => ({
-      openBatches: [...runs.values()].filter((run) => !run.isDone()).length,
+      open: [...runs.values()].filter((run) => !run.isDone()).length,
       heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
+      paused: new Set(
+        [...runs.values()].flatMap((run) => {
+          const reason = run.pause()?.reason
+          const told = !run.isPlayed() && board.of(run.plan.policy.backend).paused
+          return [...(reason ? [reason] : []), ...(told ? ['operator' as const] : [])]
+        }),
+      ),
     }),
     grade: (asked) => gradeResponse(asked, world),
     parse: (line) => pool.run('parse', line),

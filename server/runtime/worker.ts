@@ -26,11 +26,13 @@ import {
   type TurnJobResult,
 } from './jobs.ts'
 import { createStateCache } from './state-cache.ts'
+import { createEnvironmentClock } from './timed-environment.ts'
 
 const { setup, progress } = workerData as LaneSetup
 /** What is thrown beside a job is heard only between two tasks, so that one takes no more batches than this. */
 const BATCHES_A_TASK = 32
 const states = createStateCache(threadId)
+const clock = createEnvironmentClock()
 let engine: Promise<LoadedEngine> | null = null
 let port: MessagePort | null = null
 let jobsBegun = 0
@@ -103,7 +105,7 @@ async function load(): Promise<LoadedEngine> {
     await import(url).catch(() => {})
   }
   loading(modules.length)
-  return loadEngine(setup)
+  return loadEngine(setup, clock.timed)
 }
 
 function loading(place: number): void {
@@ -132,7 +134,7 @@ async function work(): Promise<number> {
 async function answer<Kind extends JobKind>({ kind, input }: Job<Kind>): Promise<JobAnswer<Kind>> {
   try {
     engine ??= load()
-    return { ok: true, out: await handlers[kind](input, await engine) }
+    return { ok: true, out: await handlers[kind](input, await engine), spent: clock.take() }
   } catch (error) {
     if (!(error instanceof PaddockError)) throw error
     const { code, message, path } = error
