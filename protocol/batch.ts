@@ -5,6 +5,7 @@ import { idSchema, taskIdSchema } from './ids.ts'
 import { isPlainObject, type JsonObject } from './json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
 import { LENIENCIES, THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
+import type { TurnCounts } from './turn-counts.ts'
 
 /** Any JSON object: what was read as JSON needs no second look, which for a large spec takes seconds. */
 const jsonObjectSchema = z
@@ -159,6 +160,8 @@ export interface BatchProgress {
     leased: number
     verdicts: Partial<Record<GroupVerdict, number>>
     settled: Partial<Record<Settlement, number>>
+    /** Groups whose scored completions are all identical although the sampling should have told them apart. */
+    greedy_suspect: string[]
     /** Groups that were not delivered, with what they cost and why. */
     dropped: {
       id: string
@@ -169,6 +172,8 @@ export interface BatchProgress {
     }[]
   }
   tokens: { prompt: number; completion: number }
+  /** Over all attempts, those that were tried again too. */
+  counts: TurnCounts
   seconds: number
   done: boolean
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { type GroupEnvelope, groupObject, leaseJson, leaseMsgpack } from './delivery.ts'
 import { unpack } from './msgpack.ts'
 import { sealBlob, type TapeSample } from './sealed.ts'
+import { NO_COUNTS } from './turn-counts.ts'
 
 const sample = fc
   .array(fc.tuple(fc.nat(151_000), fc.boolean(), fc.float({ noNaN: true, max: 0 })), {
@@ -36,13 +37,22 @@ const envelope = fc
       policy: { model: 'm', version_min: 3, version_max: 3 },
       stats: { n: 2, scored: 2, mean: 0.5, std: 0.5, distinct: 2 },
       cost: { prompt_tokens: 1, completion_tokens: 2, seconds: 0.25 },
+      counts: NO_COUNTS,
+      greedy_suspect: false,
     },
     episodes: episodes.map((samples, index) => {
       const { blob, rowBytes } = sealBlob({ status: 'scored' }, samples, { any: 'trajectory' })
       const turns = [{ sample: 0, start: 0, end: 1, advantage: 0.5, anchor: 'a' }]
       const head = { id: `e${index}`, index, attempt: 1, outcome: 'ok' as const, reason: null }
       return {
-        head: { ...head, reward: 1, rewards: { score: 1 }, advantage: 0.5, turns },
+        head: {
+          ...head,
+          reward: 1,
+          rewards: { score: 1 },
+          advantage: 0.5,
+          counts: NO_COUNTS,
+          turns,
+        },
         row: blob.slice(0, rowBytes),
       }
     }),

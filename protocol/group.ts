@@ -4,6 +4,7 @@ import type { GroupCost } from './batch.ts'
 import { idSchema } from './ids.ts'
 import type { JsonObject } from './json.ts'
 import type { EpisodeOutcome, GroupVerdict, Level } from './outcomes.ts'
+import type { TurnCounts } from './turn-counts.ts'
 
 /** A run of sampled tokens of one policy version: `[start, end)` indexes the sample's arrays. */
 export interface VersionSpan {
@@ -55,6 +56,7 @@ export interface DeliveredEpisode {
   reward: number | null
   rewards: Record<string, number | null> | null
   advantage: number | null
+  counts: TurnCounts
   turns: DeliveredTurn[]
   grade: JsonObject | null
   samples: Sample[]
@@ -83,6 +85,10 @@ export interface DeliveredGroup {
   policy: { model: string | null; version_min: number | null; version_max: number | null }
   stats: GroupStats
   cost: GroupCost
+  /** Summed over the episodes as they are delivered. */
+  counts: TurnCounts
+  /** All scored completions are identical, at a temperature above 0 and not trivially short. */
+  greedy_suspect: boolean
   episodes: DeliveredEpisode[]
 }
 

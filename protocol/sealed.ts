@@ -4,7 +4,7 @@ import type { Sample } from './group.ts'
 import type { JsonObject } from './json.ts'
 import { packMap } from './msgpack.ts'
 import type { EpisodeOutcome } from './outcomes.ts'
-import type { Leniency, ParseErrorCode, ParseFlag } from './parse-codes.ts'
+import type { TurnCounts } from './turn-counts.ts'
 
 /** A sample as it is kept: typed arrays of one length. */
 export type TapeSample = Sample<Int32Array, Uint8Array, Float32Array>
@@ -31,7 +31,7 @@ export interface AskedCost {
 export type AskedCosts = Partial<Record<'user' | 'judge' | 'grade' | 'reward', AskedCost>>
 
 /** All that the main thread knows of an ended attempt. Plain data; wall times are added by the player. */
-export interface EpisodeHeader {
+export interface EpisodeHeader extends TurnCounts {
   outcome: EpisodeOutcome
   /** Why, for every outcome but ok. */
   reason: string | null
@@ -51,14 +51,6 @@ export interface EpisodeHeader {
   mean_logprob: number | null
   version_min: number | null
   version_max: number | null
-  /** In how many turns each code, flag and lenient reading occurred. */
-  parse_errors: Partial<Record<ParseErrorCode, number>>
-  parse_flags: Partial<Record<ParseFlag, number>>
-  parse_leniencies: Partial<Record<Leniency, number>>
-  /** Observations that spelled out a control token. */
-  control_tokens: number
-  /** Token chains cut, by cause. */
-  drift: Record<string, number>
   /** Length of the blob's first part, bytes. */
   row_bytes: number
 }

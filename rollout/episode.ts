@@ -14,6 +14,7 @@ import type {
   ToolFormat,
 } from '../protocol/parse-codes.ts'
 import type { AskedCosts, TurnHeader } from '../protocol/sealed.ts'
+import type { TurnCounts } from '../protocol/turn-counts.ts'
 import type { Asking, AskPlan } from './asking/asking.ts'
 import type { ChatModel } from './chat/chat-model.ts'
 import type { Tape, VersionRun } from './chat/tape.ts'
@@ -36,6 +37,8 @@ export interface PolicyPlan {
   /** Lenient readings of its calls; none where the grammar is kept to. */
   leniencies: readonly Leniency[]
   sampling: Omit<Sampling, 'seed'>
+  /** The weights' version that the trainer believes to be asked; null where it says none. */
+  version: number | null
   /** What every request's seed is made of, beside its place: `sampling.seed`, by default the batch's id. */
   seedBase: string
   chatTemplateKwargs: JsonObject
@@ -73,6 +76,8 @@ export interface TurnRecord {
   finish: 'stop' | 'length'
   /** The sampled text, end-of-turn token left out. */
   text: string
+  /** Whether the backend's own text is another than that of the sampled ids, which are the truth. */
+  text_differs: boolean
   reasoning: string | null
   content: string | null
   calls: { id: string; name: string; arguments_json: string }[]
@@ -102,6 +107,8 @@ export interface TurnRecord {
 
 /** A completion that the backend broke off (`abort`): the same turn goes on from it. */
 interface Partial {
+  /** As the backend gave it. */
+  content: string
   ids: Int32Array
   logprobs: Float32Array
   versions: readonly VersionRun[]
@@ -128,7 +135,7 @@ export interface EpisodeState {
   best: Record<string, number>
   /** Sampled tokens that were dropped since an aborted answer could not be continued. */
   droppedTokens: number
-  drift: Record<string, number>
+  drift: TurnCounts['drift']
 }
 
 /** What the pure engine is given: the environments by name and the chat models by backend. */

@@ -46,10 +46,10 @@ export function seal(
     prompt_tokens: sum(state.turns, (turn) => turn.prompt_tokens),
     completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
     asked: state.asked,
-    completion_digest: completionDigest(state.turns),
+    completion_digest: completionDigest(state),
     opening_digest: digestOf(state.turns[0]?.text.slice(0, OPENING_CHARACTERS) ?? ''),
     mean_logprob: meanLogprob(samples),
-    ...versionRange(state.turns),
+    ...versionRange(state.turns, samples),
     parse_errors: turnsWith(state.turns, (turn) => turn.errors.map(({ code }) => code)),
     parse_flags: turnsWith(state.turns, (turn) => turn.flags),
     parse_leniencies: turnsWith(state.turns, (turn) => turn.leniencies),
@@ -57,6 +57,7 @@ export function seal(
       state.turns,
       (turn) => turn.observations.filter((seen) => seen.control_token !== undefined).length,
     ),
+    text_mismatches: state.turns.filter((turn) => turn.text_differs).length,
     drift: state.drift,
     row_bytes: rowBytes,
   }
@@ -112,9 +113,13 @@ function askedOf({ plan, asked }: EpisodeState): JsonObject {
   )
 }
 
-/** Equal for two episodes whose policy said the same in every turn. */
-function completionDigest(turns: readonly TurnRecord[]): string {
-  return digestOf(JSON.stringify(turns.map((turn) => turn.text)))
+/** Equal for two episodes of which every turn sampled the same: the same ids, or where there are none the same text. */
+function completionDigest({ turns, headers, tape }: EpisodeState): string {
+  const said = turns.map(({ text }, index) => {
+    const { sample = null, start = 0, end = 0 } = headers[index] ?? {}
+    return sample === null ? text : [...(tape.samples[sample]?.ids.subarray(start, end) ?? [])]
+  })
+  return digestOf(JSON.stringify(said))
 }
 
 function digestOf(text: string): string {
@@ -139,11 +144,13 @@ function meanLogprob(samples: readonly TapeSample[]): number | null {
   return count === 0 ? null : total / count
 }
 
-function versionRange(turns: readonly TurnRecord[]): {
-  version_min: number | null
-  version_max: number | null
-} {
-  const known = turns.flatMap((turn) => turn.version ?? [])
+/** Of all that was sampled: the weights may have changed within a turn. */
+function versionRange(
+  turns: readonly TurnRecord[],
+  samples: readonly TapeSample[],
+): Pick<EpisodeHeader, 'version_min' | 'version_max'> {
+  const spans = samples.flatMap((sample) => sample.versions)
+  const known = [...turns, ...spans].flatMap(({ version }) => version ?? [])
   if (known.length === 0) return { version_min: null, version_max: null }
   return { version_min: Math.min(...known), version_max: Math.max(...known) }
 }

@@ -1,7 +1,7 @@
 // A turn's ids in the episode's state: what an abort left, the tape, and the prompt that comes next.
 import type { Message } from '../protocol/conversation.ts'
 import type { ChatModel } from './chat/chat-model.ts'
-import { extendTape } from './chat/tape.ts'
+import { extendTape, type VersionRun } from './chat/tape.ts'
 import type { EpisodeState } from './episode.ts'
 import type { Completion } from './policy/dialect.ts'
 
@@ -14,7 +14,20 @@ export function joinPartial({ pending }: EpisodeState, read: Completion): Comple
   logprobs.set(partial.logprobs)
   logprobs.set(read.logprobs, partial.logprobs.length)
   const usage = { promptTokens: pending.promptIds?.length ?? 0, completionTokens: ids.length }
-  return { ...read, ids, logprobs, usage, versions: [...partial.versions, ...read.versions] }
+  const versions = [...partial.versions, ...read.versions]
+  return { ...read, content: partial.content + read.content, ids, logprobs, usage, versions }
+}
+
+/**
+ * Whether the backend's text is another than that of the sampled ids: with or without the end of turn, and a character
+ * that was cut apart is no difference, since engines hold its bytes back or write U+FFFD.
+ */
+export function textDiffers({ ids, content }: Completion, model: ChatModel): boolean {
+  if (!ids) return false
+  const ended = model.stopTokenIds.includes(ids.at(-1) ?? -1)
+  const texts = [model.decode(ids), ...(ended ? [model.decode(ids.subarray(0, -1))] : [])]
+  const whole = (text: string) => text.replaceAll('\uFFFD', '')
+  return !texts.some((text) => text === content || whole(text) === whole(content))
 }
 
 /** The state with the sampled ids on its tape and the turn's header behind the others. */
@@ -36,7 +49,7 @@ export function onTape(
       promptIds,
       ids: completion.ids,
       logprobs: completion.logprobs,
-      versions: completion.versions,
+      versions: completion.versions.map((run) => orAsked(run, state.plan.policy.version)),
     },
     (ids) => model.decode(ids),
   )
@@ -49,6 +62,12 @@ export function withSampledIds(state: EpisodeState, { ids }: Completion): Episod
   const { promptIds } = state.pending
   if (!promptIds || !ids) return state
   return { ...state, pending: { ...state.pending, promptIds: concat(promptIds, ids) } }
+}
+
+/** Where the backend tells no version, the one that the trainer said it asks. */
+function orAsked(run: VersionRun, asked: number | null): VersionRun {
+  if (run.version !== null || asked === null) return run
+  return { ...run, version: asked, approximate: true }
 }
 
 /** Behind the sampled ids comes the bridge to the new messages. */

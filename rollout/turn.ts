@@ -26,7 +26,7 @@ import type { EpisodeRequest, HttpReply } from './request.ts'
 import { requestSeed } from './request-seed.ts'
 import { spokenControlToken } from './spoken-tokens.ts'
 import { stateHash } from './state-hash.ts'
-import { bridged, joinPartial, onTape, withSampledIds } from './taped-turn.ts'
+import { bridged, joinPartial, onTape, textDiffers, withSampledIds } from './taped-turn.ts'
 import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
@@ -201,9 +201,12 @@ function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResu
     return end ? conclude(next, end.outcome, end.reason, engine) : request(next, tools, engine, [])
   }
   const joined = joinPartial(state, read)
-  const { ids, logprobs, versions } = joined
+  const { content, ids, logprobs, versions } = joined
   if (!ids || !logprobs) return finishTurn(state, { ...joined, finish: 'length' }, engine)
-  const next = { ...state, pending: { ...pending, partial: { ids, logprobs, versions }, aborts } }
+  const next = {
+    ...state,
+    pending: { ...pending, partial: { content, ids, logprobs, versions }, aborts },
+  }
   return tokensLeft(next) <= 0
     ? finishTurn(state, { ...joined, finish: 'length' }, engine)
     : request(next, tools, engine, [])
@@ -243,6 +246,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     seed: requestSeed(plan, state.turns.length),
     finish,
     text,
+    text_differs: model ? textDiffers(completion, model) : false,
     reasoning: parsed.reasoning,
     content: parsed.content,
     calls: [],
@@ -254,7 +258,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     state_hash: null,
     prompt_tokens: completion.usage.promptTokens,
     completion_tokens: completion.ids?.length ?? completion.usage.completionTokens,
-    version: completion.version,
+    version: completion.version ?? plan.policy.version,
   }
   const taped = onTape(state, completion, model)
   const applied = applyTurn(taped.env, record, parsed, {
@@ -277,8 +281,8 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
   const next = plan.progress ? paidForProgress(played, environment) : played
   const events = turnEvents(plan, applied.record)
   const cut = finish === 'length' ? tokenLimitReached(next) : null
-  const unscored = applied.end?.outcome === 'parse_error'
-  const end = unscored ? applied.end : (cut ?? applied.end ?? limitReached(next))
+  const refused = applied.end?.outcome === 'parse_error'
+  const end = refused ? applied.end : (cut ?? applied.end ?? limitReached(next))
   if (end) {
     const closing = conclude(next, end.outcome, end.reason, engine)
     return { ...closing, events: [...events, ...closing.events] }

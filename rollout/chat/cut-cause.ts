@@ -1,15 +1,15 @@
 // Why a prompt does not extend the token chain before it: the causes of the drift ledger.
 import type { Sample } from '../../protocol/group.ts'
+import type { DriftCause } from '../../protocol/turn-counts.ts'
 
 /**
+ * What each cause would explain: the texts agree once it is taken out of both. Tried in this order.
+ *
  * `thinking_stripped`: reasoning of an earlier turn was taken out or put in. `json_spacing`: the JSON of a call was
  * written anew. `whitespace`: only white space differs. `template`: the text is the same and its ids are not, or what
  * the policy never sampled was written differently. `unknown`: none of these, or no tokenizer to tell.
  */
-export type CutCause = 'thinking_stripped' | 'json_spacing' | 'whitespace' | 'template' | 'unknown'
-
-/** What each cause would explain: the texts agree once it is taken out of both. Tried in this order. */
-const NORMALISERS: [CutCause, (text: string) => string][] = [
+const NORMALISERS: [DriftCause, (text: string) => string][] = [
   ['template', (text) => text],
   ['json_spacing', compactCalls],
   ['whitespace', withoutWhitespace],
@@ -23,7 +23,7 @@ export function classifyCut(
   chain: Pick<Sample<Int32Array, Uint8Array>, 'ids' | 'mask'>,
   promptIds: Int32Array,
   decode: ((ids: Int32Array) => string) | null,
-): CutCause {
+): DriftCause {
   if (decode === null) return 'unknown'
   const before = decode(chain.ids)
   const after = decode(promptIds)

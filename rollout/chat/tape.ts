@@ -1,7 +1,8 @@
 // The tape: an episode's token ids with their loss mask, log-probabilities and version spans. It only grows.
 import { PaddockError } from '../../protocol/errors.ts'
 import type { Sample, VersionSpan } from '../../protocol/group.ts'
-import { type CutCause, classifyCut } from './cut-cause.ts'
+import type { DriftCause } from '../../protocol/turn-counts.ts'
+import { classifyCut } from './cut-cause.ts'
 
 export type TapeSample = Sample<Int32Array, Uint8Array, Float32Array>
 
@@ -55,7 +56,7 @@ export function extendTape(
   tape: Tape,
   turn: SampledTurn,
   decode: ((ids: Int32Array) => string) | null = null,
-): { tape: Tape; turn: TapeTurn; cut: CutCause | null } {
+): { tape: Tape; turn: TapeTurn; cut: DriftCause | null } {
   checkTurn(turn)
   const last = tape.samples.at(-1)
   const extended = last !== undefined && startsWith(turn.promptIds, last.ids)

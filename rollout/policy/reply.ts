@@ -1,6 +1,7 @@
 // Reading a backend's reply: from bytes to checked values, every doubt a fault that names its field.
 import { isPlainObject } from '../../protocol/json.ts'
 import { MAX_REPLY_BYTES } from '../../protocol/limits.ts'
+import type { VersionRun } from '../chat/tape.ts'
 import type { Completion, Expectation, ReplyFault } from './dialect.ts'
 
 /** Carries a fault out of nested readers to `readReply`, which alone catches it. */
@@ -167,6 +168,12 @@ export function readLogprobs(values: readonly unknown[], field: string): Float32
 export function readVersion(value: unknown): number | null {
   const number = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
   return Number.isSafeInteger(number) && (number as number) >= 0 ? (number as number) : null
+}
+
+/** All ids as of a version that the backend told of the whole reply: the weights may have changed in between. */
+export function approximateRun(told: unknown, count: number): VersionRun {
+  const version = readVersion(told)
+  return version === null ? { version, count } : { version, count, approximate: true }
 }
 
 /** Names under which a dialect sends what `checkCompletion` compares. */

@@ -3,6 +3,7 @@ import { isPlainObject } from '../../protocol/json.ts'
 import type { VersionRun } from '../chat/tape.ts'
 import type { Completion, Expectation, PolicyFinish } from './dialect.ts'
 import {
+  approximateRun,
   checkCompletion,
   describe,
   type FieldNames,
@@ -91,11 +92,11 @@ function readOutputIds(value: unknown, paired: Int32Array): Int32Array {
   return ids
 }
 
-/** `weight_versions` tells which version made which ids; older releases have the scalar alone. */
+/** `weight_versions` tells which version made which ids; older releases have the scalar alone, stamped at the end. */
 function readVersions(meta: JsonRecord, count: number): VersionRun[] {
   const field = 'meta_info.weight_versions'
   if (!Array.isArray(meta.weight_versions) || meta.weight_versions.length === 0)
-    return [{ version: readVersion(meta.weight_version), count }]
+    return [approximateRun(meta.weight_version, count)]
   let covered = 0
   const runs = meta.weight_versions.map((span: unknown) => {
     const { version, start, end } = readObject(span, field)

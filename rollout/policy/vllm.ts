@@ -5,6 +5,7 @@ import { refuseNoCalls, refuseParsed, refuseWithheld } from './engine-parsers.ts
 import { JsonList, jsonRequest } from './json-request.ts'
 import { onlyChoice, readFinish, streamBody, wireMessages } from './openai-form.ts'
 import {
+  approximateRun,
   checkCompletion,
   type FieldNames,
   readArray,
@@ -158,7 +159,7 @@ export function settle(
       completionTokens,
     },
     version,
-    versions: ids === null ? [] : [{ version, count: ids.length }],
+    versions: ids === null ? [] : [approximateRun(reply.weight_version, ids.length)],
   }
   return checkCompletion(draft, expect, names)
 }

@@ -1,6 +1,7 @@
 // The closed lists of label values. What is in none of them is counted as `other`: a label that grows is a leak.
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
-import { PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
+import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
+import { DRIFT_CAUSES } from '../../protocol/turn-counts.ts'
 
 /** Values by list. A label has the values of the list of its name, or of the one behind its colon. */
 export const LABEL_LISTS = {
@@ -41,7 +42,8 @@ export const LABEL_LISTS = {
     'duplicate',
     'other',
   ],
-  drift_cause: ['thinking_stripped', 'json_spacing', 'whitespace', 'template', 'unknown'],
+  parser_leniency: LENIENCIES,
+  drift_cause: DRIFT_CAUSES,
   tool_outcome: ['ok', 'tool_error', 'bad_args', 'timeout', 'infra', 'denied'],
   backend_code: ['2xx', '3xx', '4xx', '429', '5xx', 'timeout', 'reset', 'truncated', 'invalid'],
   http_code: ['2xx', '3xx', '4xx', '429', '5xx'],

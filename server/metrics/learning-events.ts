@@ -16,6 +16,7 @@ interface FinishedGroup {
   /** First attempt to verdict. */
   seconds: number
   temperature: number
+  greedySuspect: boolean
   /** Components of the batch's contract. */
   components: readonly string[]
   /** Of the members that the verdict is over; null where not even a failure could be sealed. */
@@ -47,8 +48,6 @@ export interface LearningEvents {
   samplingMismatch(backend: string, param: LabelValue<'sampling_param'>): void
 }
 
-/** A group of shorter answers may well be of one mind: a one-token answer says nothing about the sampling. */
-const TRIVIAL_TOKENS = 8
 /** Groups over which the mean of distinct openings is taken. */
 const OPENINGS_WINDOW = 50
 
@@ -66,14 +65,13 @@ export function createLearningEvents(
     series.set('groups_in_flight', { env, mode }, flying)
   }
 
-  function countVariety({ env, mode, judgement, temperature, headers }: FinishedGroup): void {
+  function countVariety(group: FinishedGroup): void {
+    const { env, mode, judgement, temperature, headers, greedySuspect } = group
     const { scored, distinct } = judgement.stats
     if (scored < 2 || temperature <= 0) return
     const said = headers.filter((header) => header && isScored(header.outcome)) as EpisodeHeader[]
     series.observe('group_distinct_ratio', { env, mode }, distinct / scored)
-    const tokens = said.reduce((sum, header) => sum + header.completion_tokens, 0)
-    if (distinct === 1 && tokens / scored >= TRIVIAL_TOKENS)
-      series.inc('groups_identical_total', { env, mode })
+    if (greedySuspect) series.inc('groups_identical_total', { env, mode })
     const key = `${env} ${mode}`
     const starts = new Set(said.map((header) => header.opening_digest)).size
     const latest = [...(openings.get(key) ?? []), starts / scored].slice(-OPENINGS_WINDOW)
@@ -152,8 +150,12 @@ export function createLearningEvents(
         series.inc('parser_errors_total', { env, code }, count)
       for (const [flag, count] of entries(header.parse_flags))
         series.inc('parser_flags_total', { env, flag }, count)
+      for (const [leniency, count] of entries(header.parse_leniencies))
+        series.inc('parser_leniencies_total', { env, leniency }, count)
+      series.inc('control_tokens_total', { env }, header.control_tokens)
+      series.inc('text_mismatch_total', { env }, header.text_mismatches)
       for (const [cause, count] of entries(header.drift))
-        series.inc('drift_total', { env, cause: cause as LabelValue<'drift_cause'> }, count)
+        series.inc('drift_total', { env, cause }, count)
     },
     episodeFinished(attempt) {
       const { env, mode, outcome, header, seconds, episode } = attempt

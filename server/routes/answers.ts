@@ -4,11 +4,30 @@ import { type BatchProgress, PAUSE_REASONS } from '../../protocol/batch.ts'
 import { ERROR_CODES, type ErrorCode, type Problem } from '../../protocol/errors.ts'
 import { ACK_RESULTS, type DeliveredGroup } from '../../protocol/group.ts'
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
+import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
+import { DRIFT_CAUSES, type TurnCounts } from '../../protocol/turn-counts.ts'
 import type { TaskSummary } from '../service.ts'
 
 const jsonObject = z.record(z.string(), z.json())
 const count = z.int().min(0)
 const cost = z.object({ prompt_tokens: count, completion_tokens: count, seconds: z.number() })
+
+const countsSchema = z
+  .object({
+    parse_errors: z
+      .partialRecord(z.enum(PARSE_ERRORS), count)
+      .describe('In how many turns each code occurred; so with flags and lenient readings.'),
+    parse_flags: z.partialRecord(z.enum(PARSE_FLAGS), count),
+    parse_leniencies: z.partialRecord(z.enum(LENIENCIES), count),
+    control_tokens: count.describe('Observations that spelled out a control token.'),
+    text_mismatches: count.describe(
+      'Turns whose text, as the backend gave it, is not what the sampled ids decode to.',
+    ),
+    drift: z
+      .partialRecord(z.enum(DRIFT_CAUSES), count)
+      .describe('Token chains cut since a prompt did not extend them, by cause.'),
+  })
+  .meta({ id: 'TurnCounts' }) satisfies z.ZodType<TurnCounts>
 
 export const problemSchema = z
   .object({
@@ -55,6 +74,9 @@ export const progressSchema = z
       leased: count,
       verdicts: z.partialRecord(z.enum(GROUP_VERDICTS), count),
       settled: z.partialRecord(z.enum(SETTLEMENTS), count),
+      greedy_suspect: z
+        .array(z.string())
+        .describe('Groups whose scored completions are identical at a temperature above 0.'),
       dropped: z.array(
         z.object({
           id: z.string(),
@@ -66,6 +88,7 @@ export const progressSchema = z
       ),
     }),
     tokens: z.object({ prompt: count, completion: count }),
+    counts: countsSchema,
     seconds: z.number(),
     done: z.boolean(),
   })
@@ -113,6 +136,7 @@ const episodeSchema = z
       .number()
       .nullable()
       .describe('Null for an episode without reward: it is in no mean.'),
+    counts: countsSchema,
     turns: z.array(
       z.object({
         sample: z
@@ -161,6 +185,12 @@ const groupSchema = z
       distinct: count.describe('Different completions among the scored episodes, not rewards.'),
     }),
     cost,
+    counts: countsSchema,
+    greedy_suspect: z
+      .boolean()
+      .describe(
+        'All scored completions are identical, at a temperature above 0 and not trivially short.',
+      ),
     episodes: z.array(episodeSchema),
     dtypes: z
       .record(z.string(), z.string())

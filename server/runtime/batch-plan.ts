@@ -128,6 +128,7 @@ function planPolicy(
     thinking: policy.thinking ?? backend.thinking ?? 'none',
     leniencies: policy.leniencies,
     sampling,
+    version: policy.version ?? null,
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,
     controlTokens: policy.control_tokens,

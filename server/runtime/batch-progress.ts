@@ -37,6 +37,7 @@ export function groupProgress(
     started: settled.length + flying.length,
     finished: settled.length,
     in_flight: flying.length,
+    greedy_suspect: settled.flatMap((group) => (group.settled?.greedySuspect ? [group.id] : [])),
     verdicts: tally(settled.flatMap((group) => group.settled?.verdict ?? [])),
     dropped: settled
       .filter((group) => group.settled?.as === 'dropped')

@@ -1,6 +1,7 @@
 // A batch under way: starts its groups' attempts in order, feeds the reducers, and hands finished groups to the ledger.
 import type { AdmissionPause, BatchProgress } from '../../protocol/batch.ts'
 import { type GroupVerdict, SETTLEMENTS } from '../../protocol/outcomes.ts'
+import { sumCounts } from '../../protocol/turn-counts.ts'
 import type { GroupAdvantages } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
 import type { Judgement } from '../../reward/verdict.ts'
@@ -26,6 +27,7 @@ import {
   episodeId,
   evaluatedTask,
   type GroupRun,
+  greedySuspect,
   groupRecord,
   judge,
   scoresOf,
@@ -362,6 +364,7 @@ export function startBatch(
     const { verdict, level, stats } = judgement
     if (group.deadline) clearTimeout(group.deadline)
     group.deadline = null
+    const suspect = greedySuspect(group)
     if (as === 'dropped') world.onDropped(group.id, verdict, firstReason(group))
     metrics.groupFinished({
       env: group.known.task.environment,
@@ -370,14 +373,15 @@ export function startBatch(
       cost: group.cost,
       seconds: ledger.now() - (group.startedAt ?? startedAt),
       temperature: plan.policy.sampling.temperature,
+      greedySuspect: suspect,
       components: plan.contract.components,
       headers: deliveredMembers(group.state).map(
         ({ index }) => group.results.get(index)?.header ?? null,
       ),
     })
     const json = { type: 'verdict', batch: plan.id, group: group.id, verdict, level, stats }
-    const delivered = as === 'ready'
-    events.append('verdict', JSON.stringify({ ...json, delivered }), world.now())
+    const more = { greedy_suspect: suspect, delivered: as === 'ready' }
+    events.append('verdict', JSON.stringify({ ...json, ...more }), world.now())
   }
 
   function isReplaced(group: GroupRun, verdict: GroupVerdict): boolean {
@@ -520,6 +524,7 @@ export function startBatch(
           prompt: total(groups, (group) => group.cost.prompt_tokens),
           completion: total(groups, (group) => group.cost.completion_tokens),
         },
+        counts: sumCounts(groups.map((group) => group.counts)),
         seconds,
         done: isDone(),
       }

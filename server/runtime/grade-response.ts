@@ -94,6 +94,7 @@ function planOf(
       mode: 'chat',
       ...reading,
       sampling: { temperature: 1, top_p: 1, max_tokens: 1 },
+      version: null,
       seedBase: '',
       chatTemplateKwargs: {},
     },

@@ -3,10 +3,12 @@ import { setMaxListeners } from 'node:events'
 import type { GroupCost } from '../../protocol/batch.ts'
 import type { DeliveredEpisode } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
-import type { EpisodeOutcome, GroupVerdict } from '../../protocol/outcomes.ts'
+import { type EpisodeOutcome, type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
+import { NO_COUNTS, sumCounts, type TurnCounts } from '../../protocol/turn-counts.ts'
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
+import { isGreedySuspect } from '../../reward/greedy-suspect.ts'
 import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
 import {
   allEnded,
@@ -50,6 +52,10 @@ export interface GroupRun {
   /** Attempts that failed and were tried again, by outcome. */
   retried: Partial<Record<EpisodeOutcome, number>>
   cost: GroupCost
+  /** Over all attempts, as the cost is. */
+  counts: TurnCounts
+  /** Of the batch's sampling. */
+  temperature: number
   /** Seconds of the ledger's clock; null until the first attempt starts. */
   startedAt: number | null
   /** Withdraws the attempts that run. */
@@ -60,7 +66,7 @@ export interface GroupRun {
   /** Its events one after another: what one says is durable, and seen, before the next is looked at. */
   last: Promise<void>
   /** Set once the group is in the ledger. */
-  settled: { verdict: GroupVerdict; as: 'ready' | 'dropped' } | null
+  settled: { verdict: GroupVerdict; as: 'ready' | 'dropped'; greedySuspect: boolean } | null
 }
 
 type GroupRunEvent = Extract<BatchEvent, { group: number }>
@@ -87,6 +93,8 @@ export function newGroupRun(
     last: Promise.resolve(),
     retried: {},
     cost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
+    counts: NO_COUNTS,
+    temperature: plan.policy.sampling.temperature,
     startedAt: null,
     controller,
     deadline: null,
@@ -116,6 +124,7 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
       group.cost.prompt_tokens += cost.prompt_tokens
       group.cost.completion_tokens += cost.completion_tokens
       group.cost.seconds += cost.seconds
+      if (end.header) group.counts = sumCounts([group.counts, end.header])
       group.results.set(index, { ...end, attempt })
       group.state = groupReducer(group.state, { type: 'end', index, outcome })
       if (group.state.members[index]?.phase === 'waiting')
@@ -128,7 +137,11 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
     case 'settle':
       if (event.fault !== null) endByFault(group, event.fault)
       group.startedAt ??= at
-      group.settled = { verdict: event.verdict, as: event.as }
+      group.settled = {
+        verdict: event.verdict,
+        as: event.as,
+        greedySuspect: greedySuspect(group),
+      }
   }
 }
 
@@ -165,6 +178,17 @@ export function judge(plan: BatchPlan, group: GroupRun): Judgement {
       }
     }),
   })
+}
+
+/** Whether the scored members all said the same where the sampling should have told them apart. */
+export function greedySuspect(group: GroupRun): boolean {
+  const scored = deliveredMembers(group.state).flatMap(({ index, outcome }) =>
+    outcome && isScored(outcome) ? (group.results.get(index)?.header ?? []) : [],
+  )
+  return isGreedySuspect(
+    group.temperature,
+    scored.map(({ completion_digest: digest, completion_tokens: tokens }) => ({ digest, tokens })),
+  )
 }
 
 /** What the estimator sees of a group. A turn without a reward of its own leaves the episode's on the last turn. */
@@ -235,6 +259,8 @@ export function groupRecord(
       },
       stats: judgement.stats,
       cost: group.cost,
+      counts: sumCounts(headers),
+      greedy_suspect: greedySuspect(group),
     },
     episodes: members.map(({ index }, place) =>
       episodeHead(plan, group, index, advantages?.members[place] ?? null),
@@ -260,6 +286,7 @@ function episodeHead(
     reward: header?.reward ?? null,
     rewards: header?.rewards ? renamed(header.rewards, plan.request.reward.rename) : null,
     advantage: own,
+    counts: header === null ? NO_COUNTS : sumCounts([header]),
     turns: (header?.turns ?? []).map(({ sample, start, end, anchor }, turn) => ({
       sample,
       start,

@@ -35,6 +35,7 @@ const plan: EpisodePlan = {
     thinking: 'none',
     leniencies: [],
     sampling: { temperature: 1, top_p: 1, max_tokens: 64 },
+    version: null,
     seedBase: 'b',
     chatTemplateKwargs: {},
     controlTokens: 'refuse',

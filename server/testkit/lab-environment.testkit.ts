@@ -89,6 +89,7 @@ export const labPlan = (spec: JsonObject): EpisodePlan => ({
     thinking: 'none',
     leniencies: [],
     sampling: { temperature: 1, top_p: 1, max_tokens: 16 },
+    version: null,
     seedBase: 'b',
     chatTemplateKwargs: {},
     controlTokens: 'refuse',

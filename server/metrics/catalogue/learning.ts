@@ -164,13 +164,23 @@ export const CONTRACT = {
   parser_turns_total: counter('env', 'turns', 'Turns parsed'),
   parser_errors_total: counter(
     'env code:parser_code',
-    'refusals',
-    'Refusals of the tool-call parser',
+    'turns',
+    'Turns with a refusal of the tool-call parser, by code',
   ),
   parser_flags_total: counter(
     'env flag:parser_flag',
-    'facts',
-    'Facts that the tool-call parser reports of what it took',
+    'turns',
+    'Turns with a fact that the tool-call parser reports of what it took',
+  ),
+  parser_leniencies_total: counter(
+    'env leniency:parser_leniency',
+    'turns',
+    'Turns in which a lenient reading that the batch asked for made a difference',
+  ),
+  control_tokens_total: counter(
+    'env',
+    'observations',
+    'Observations that spelled out a control token',
   ),
   drift_total: counter(
     'env cause:drift_cause',

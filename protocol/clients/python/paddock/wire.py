@@ -50,6 +50,17 @@ class Turn(TypedDict):
     anchor: str
 
 
+class TurnCounts(TypedDict):
+    """In how many turns each refusal, flag and lenient reading of the parser occurred; chains cut, by cause."""
+
+    parse_errors: dict[str, int]
+    parse_flags: dict[str, int]
+    parse_leniencies: dict[str, int]
+    control_tokens: int
+    text_mismatches: int
+    drift: dict[str, int]
+
+
 class Episode(TypedDict):
     """A member of a group. `reward` is a number exactly when `outcome` is ok or ok_truncated."""
 
@@ -61,6 +72,7 @@ class Episode(TypedDict):
     reward: float | None
     rewards: dict[str, float | None] | None
     advantage: float | None
+    counts: TurnCounts
     turns: list[Turn]
     grade: dict[str, Any] | None
     samples: list[Sample]
@@ -116,6 +128,8 @@ class Group(TypedDict):
     policy: GroupPolicy
     stats: GroupStats
     cost: GroupCost
+    counts: TurnCounts
+    greedy_suspect: bool
     episodes: list[Episode]
 
 
