@@ -100,6 +100,8 @@ const FOR_A_CLOSER_LOOK = [
   'parser_flags_total',
   'drift_total',
   'text_mismatch_total',
+  'parser_leniencies_total',
+  'control_tokens_total',
   'tool_calls_total',
   'queue_bytes',
   'queue_oldest_age_seconds',
