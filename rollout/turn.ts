@@ -12,6 +12,7 @@ import { afterAsking, concluded, sealed, unscored } from './conclude.ts'
 import type { Engine, EpisodePlan, EpisodeState, TurnRecord } from './episode.ts'
 import { limitReached, tokenLimitReached, tokensLeft } from './episode-limits.ts'
 import { guardedEnvironment, isEnvironmentFault } from './guarded-environment.ts'
+import { parseTurn } from './parse-turn.ts'
 import type { Completion } from './policy/dialect.ts'
 import { missingTools } from './policy/missing-tools.ts'
 import {
@@ -27,7 +28,6 @@ import { requestSeed } from './request-seed.ts'
 import { spokenControlToken } from './spoken-tokens.ts'
 import { stateHash } from './state-hash.ts'
 import { bridged, joinPartial, onTape, textDiffers, withSampledIds } from './taped-turn.ts'
-import { createParser } from './toolcall/create-parser.ts'
 import { type TurnEvent, turnEvents } from './turn-events.ts'
 
 /** What comes of a turn: the next question, or the sealed episode. `events` tell what happened, in order. */
@@ -232,15 +232,8 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
     model && completion.ids
       ? model.decode(withoutStop(completion.ids, model.stopTokenIds))
       : completion.content
-  const parser = createParser({
-    format: plan.policy.toolFormat,
-    tools,
-    thinking: plan.policy.thinking,
-    ...Object.fromEntries(plan.policy.leniencies.map((name) => [name, true])),
-  })
-  parser.feed(text)
   const finish = completion.finish === 'length' ? 'length' : 'stop'
-  const parsed = parser.end(finish)
+  const parsed = parseTurn(text, finish, tools, plan.policy)
   const record: TurnRecord = {
     turn: state.turns.length,
     seed: requestSeed(plan, state.turns.length),

@@ -42,6 +42,14 @@ async function configOf(file: string | undefined, flags: ConfigFlags) {
   return loadConfig({ file: file ?? flags.config, env: process.env, flags: settings })
 }
 
+type ReplayFlags = TaskFlags & {
+  transcript?: string
+  seed?: number
+  episode?: string
+  server?: string
+  toTurn?: number
+}
+
 interface TaskFlags {
   config?: string
   environment: string
@@ -153,18 +161,24 @@ program
 
 program
   .command('replay')
-  .description(
-    'Play a transcript through a task: one JSON object with grade, evidence and audit out.',
-  )
-  .argument('<task>', 'a task file, or the id of a task in the packs')
-  .requiredOption('--transcript <name|file>', 'a transcript of the task, or a JSON file {steps}')
+  .description('Play a transcript, or a stored episode, through its task: one JSON object out.')
+  .argument('[task]', "a task file, or the id of a task in the packs; default: the episode's own")
+  .option('--transcript <name|file>', 'a transcript of the task, or a JSON file {steps}')
+  .option('--episode <id|file>', 'a stored episode: compared turn by turn with what was stored')
+  .option('--server <url>', 'the running server that has the episode of this id')
+  .option('--to-turn <number>', 'turns of the episode to play at most', numberUpTo(100_000))
   .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
   .option('--environment <name>', 'whose task a file is', 'office')
   .option('--seed <number>', "default: the task's own", numberUpTo(Number.MAX_SAFE_INTEGER))
-  .addHelpText('after', example('paddock replay dev-04-interview-slot --transcript correct'))
-  .action(async (name: string, flags: TaskFlags & { transcript: string; seed?: number }) => {
-    const { replay } = await import('./commands/replay.ts')
-    process.exitCode = await replay(await taskOf(name, flags), flags)
+  .addHelpText(
+    'after',
+    example(
+      'paddock replay dev-04-interview-slot --transcript correct\n  paddock replay --episode episode.json',
+    ),
+  )
+  .action(async (name: string | undefined, flags: ReplayFlags) => {
+    const { runReplay } = await import('./commands/run-replay.ts')
+    process.exitCode = await runReplay(name, flags, await configOf(flags.config, {}))
   })
 
 program
