@@ -79,6 +79,10 @@ const groupPolicySchema = z.strictObject({
   min_scored: z.int().min(1).optional(),
   on_short: z.enum(['retry', 'top_up', 'close', 'drop']).default('retry'),
   zero_variance: z.enum(['deliver', 'drop', 'replace']).default('deliver'),
+  /** Scored episodes that are enough: once so many are in, the others are withdrawn. */
+  enough: z.int().min(1).optional(),
+  /** False where a timeout is final: the time was the episode's whole budget. */
+  retry_timeouts: z.boolean().default(true),
 })
 
 export const batchRequestSchema = z

@@ -8,6 +8,10 @@ export interface GroupRules {
   attempts: number
   minScored: number
   onShort: GroupPolicy['on_short']
+  /** Scored members that are enough; undefined: all are wanted. */
+  enough?: number
+  /** False where a timeout is final. */
+  retryTimeouts?: boolean
 }
 
 export interface Member {
@@ -24,8 +28,8 @@ export interface Member {
 export interface GroupState {
   rules: GroupRules
   members: Member[]
-  /** Why no further attempt starts: a caller, a deadline, or a group that can no longer have enough votes. */
-  closing: 'cancel' | 'deadline' | 'short' | null
+  /** Why no further attempt starts: a caller, a deadline, too few votes left, or enough of them. */
+  closing: 'cancel' | 'deadline' | 'short' | 'enough' | null
 }
 
 export type GroupEvent =
@@ -133,9 +137,10 @@ function withMember(
 }
 
 function endAttempt(state: GroupState, member: Member, outcome: EpisodeOutcome): Member {
-  const { attempts, onShort } = state.rules
+  const { attempts, onShort, retryTimeouts = true } = state.rules
   const again =
     RETRYABLE.has(outcome) &&
+    (retryTimeouts || outcome !== 'timeout') &&
     state.closing === null &&
     (onShort === 'retry' || onShort === 'top_up') &&
     member.attempt < attempts
@@ -144,12 +149,15 @@ function endAttempt(state: GroupState, member: Member, outcome: EpisodeOutcome):
     : { ...member, phase: 'ended', outcome }
 }
 
-/** A member that failed for good may be replaced, or may decide the group. */
+/** A member that failed for good may be replaced, or may decide the group; a scored one may be the last that is wanted. */
 function afterEnd(state: GroupState, index: number): GroupState {
-  const { size, minScored, onShort } = state.rules
+  const { size, minScored, onShort, enough = Number.POSITIVE_INFINITY } = state.rules
   const member = state.members[index]
-  if (member?.phase !== 'ended' || !member.outcome || isScored(member.outcome) || state.closing)
-    return state
+  if (member?.phase !== 'ended' || !member.outcome || state.closing) return state
+  if (isScored(member.outcome)) {
+    const scored = state.members.filter((one) => one.outcome && isScored(one.outcome)).length
+    return scored >= enough ? closed(state, 'enough') : state
+  }
   if (onShort === 'top_up' && RETRYABLE.has(member.outcome) && state.members.length < 2 * size)
     return { ...state, members: [...state.members, newMember(state.members.length)] }
   const possible = state.members.filter((one) => !one.outcome || isScored(one.outcome)).length

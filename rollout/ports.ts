@@ -137,11 +137,14 @@ export interface Ledger {
     leases: readonly { id: string; lease: string }[],
     seconds: number,
   ): Promise<void>
+  /** The groups that are ready, then those that are leased, as they are; those that cannot be read are left out. */
+  peek(batch: string): Promise<Omit<LeasedGroup, 'lease'>[]>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   /** A small value that must still be known after a restart, by name; null where none was kept. */
   note(name: string): Promise<JsonObject | null>
-  keepNote(name: string, value: JsonObject): Promise<void>
+  /** Null forgets it. */
+  keepNote(name: string, value: JsonObject | null): Promise<void>
   /** How many groups of a batch stand where. Counts over all deliveries equal the groups that were settled. */
   deliveries(batch: string): Record<Delivery, number>
   /** Groups of all batches that wait for a trainer or are out on a lease. */

@@ -36,7 +36,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   const app: App = new Hono()
   const edge = { service, config, closing: options.closing ?? new AbortController().signal }
   const access = createAccess(config)
-  const foreign = dialectRoutes(service, config)
+  const foreign = dialectRoutes(edge)
 
   app.use(async (context, next) => {
     const start = performance.now()
@@ -71,7 +71,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   })
   for (const route of foreign.filter(({ open }) => open)) mount(app, edge, route)
   app.use(async (context, next) => {
-    context.set('roles', access.identify(context.req.header('authorization')))
+    context.set('roles', access.identify(authorizationOf(context.req)))
     await next()
   })
   mountReadiness(app, edge)
@@ -96,4 +96,12 @@ export function createApp(service: Service, config: Config, options: AppOptions 
     return problemResponse(problem)
   })
   return app
+}
+
+/** Polar's client has a header of its own for its token. */
+function authorizationOf(request: {
+  header(name: string): string | undefined
+}): string | undefined {
+  const token = request.header('x-polar-control-token')
+  return request.header('authorization') ?? (token && `Bearer ${token}`)
 }

@@ -156,8 +156,7 @@ function absolutePaths(settings: JsonObject, folder: string): JsonObject {
 function secretVariables(settings: JsonObject): Set<string> {
   const names = new Set<string>()
   JSON.stringify(settings, (key, value: unknown) => {
-    if ((key === 'token_env' || key === 'api_key_env') && typeof value === 'string')
-      names.add(value)
+    if (/^(token|api_key|value)_env$/.test(key) && typeof value === 'string') names.add(value)
     return value
   })
   return names

@@ -5,6 +5,7 @@ import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject, JsonValue } from '../protocol/json.ts'
 import { nearestName } from '../reward/nearest.ts'
 import { envLayer, fileLayer, flagLayer, type Layer, mergeSettings } from './config-layers.ts'
+import { createReach } from './runtime/reach.ts'
 import { checkSchema, type SchemaIssue } from './schema-issues.ts'
 import { type Role, type Settings, settingsSchema } from './settings.ts'
 
@@ -19,9 +20,10 @@ export type Backend = Omit<Settings['backends'][string], 'api_key_env' | 'url' |
 }
 
 /** The settings as the server uses them: paths absolute, secrets read from the environment. */
-export interface Config extends Omit<Settings, 'server' | 'backends'> {
+export interface Config extends Omit<Settings, 'server' | 'backends' | 'callbacks'> {
   server: Omit<Settings['server'], 'token' | 'tokens'> & { tokens: AccessToken[] }
   backends: Record<string, Backend>
+  callbacks: { allow: string[]; headers: { host: string; name: string; value: string }[] }
 }
 
 export interface ConfigSources {
@@ -55,6 +57,7 @@ export function loadConfig({
     ...checked.value,
     server: resolveServer(checked.value.server, env),
     backends: resolveBackends(checked.value.backends, env),
+    callbacks: resolveCallbacks(checked.value, env),
   }
   refuseOpenDoor(config)
   return config
@@ -75,6 +78,10 @@ export function printConfig(config: Config): string {
     ...config,
     server: { ...config.server, tokens },
     backends: Object.fromEntries(backends),
+    callbacks: {
+      ...config.callbacks,
+      headers: config.callbacks.headers.map((header) => ({ ...header, value: MASK })),
+    },
   })
 }
 
@@ -84,7 +91,8 @@ export function configSecrets(config: Config): string[] {
   const keys = backends.map((backend) => backend.api_key ?? '')
   const passwords = backends.flatMap(({ urls }) => urls.map((url) => new URL(url).password))
   const tokens = config.server.tokens.map((entry) => entry.token)
-  return [...tokens, ...keys, ...passwords].filter((secret) => secret !== '')
+  const headers = config.callbacks.headers.map((header) => header.value)
+  return [...tokens, ...keys, ...passwords, ...headers].filter((secret) => secret !== '')
 }
 
 /** True for addresses that only this machine reaches. A name other than localhost counts as reachable. */
@@ -134,6 +142,17 @@ function resolveBackends(backends: Settings['backends'], env: Environment): Conf
   )
 }
 
+/** Throws PaddockError `invalid_config` for an entry that is no host, address or network. */
+function resolveCallbacks({ callbacks, server }: Settings, env: Environment): Config['callbacks'] {
+  const allow = callbacks.allow ?? (isLoopback(server.host) ? ['localhost'] : [])
+  createReach(allow, 'callbacks.allow')
+  const headers = callbacks.headers.map(({ value_env, value, ...header }, index) => ({
+    ...header,
+    value: value ?? secret(env, value_env, `callbacks.headers[${index}].value_env`),
+  }))
+  return { allow, headers }
+}
+
 function secret(env: Environment, name: string | undefined, path: string): string {
   const value = name === undefined ? undefined : env[name]
   if (value) return value
@@ -159,7 +178,7 @@ function originOf(keys: readonly PropertyKey[], layers: readonly Layer[]): strin
 }
 
 function withoutSecret({ keys, message }: SchemaIssue): string {
-  const secret = keys.slice(-2).some((key) => /^(token|api_key|urls?)$/.test(String(key)))
+  const secret = keys.slice(-2).some((key) => /^(token|api_key|urls?|value)$/.test(String(key)))
   return secret ? message.replace(/, found (?!nothing).*/s, '') : message
 }
 

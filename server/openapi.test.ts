@@ -17,7 +17,13 @@ describe('/openapi.json', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     )
     expect(routes.sort()).toEqual([
+      'DELETE /rollout/task/{id}',
       'DELETE /v1/batches/{id}',
+      'GET /events',
+      'GET /rollout/status',
+      'GET /rollout/task/{id}',
+      'GET /tasks',
+      'GET /tasks/{id}/sessions',
       'GET /v1/batches',
       'GET /v1/batches/{id}',
       'GET /v1/batches/{id}/evaluation',
@@ -25,8 +31,15 @@ describe('/openapi.json', () => {
       'GET /v1/episodes/{id}',
       'GET /v1/tasks',
       'GET /v1/tasks/{pack}/{task}',
+      'POST /admin/inference/pause',
+      'POST /admin/inference/resume',
+      'POST /admin/sglang/pause',
+      'POST /admin/sglang/resume',
       'POST /buffer/write',
       'POST /get_rollout_data',
+      'POST /rollout/admin/inference/pause',
+      'POST /rollout/admin/inference/resume',
+      'POST /rollout/task/submit',
       'POST /start_rollout',
       'POST /v1/advantages',
       'POST /v1/batches',
@@ -70,7 +83,8 @@ describe('/openapi.json', () => {
     for (const [path, { post }] of Object.entries<Record<string, never>>(document.paths)) {
       const content = (post as { requestBody?: { content: object } } | undefined)?.requestBody
         ?.content as { 'application/json': { example: unknown } } | undefined
-      if (!content) continue
+      // A task of Polar's needs a policy with token ids: its example is played in dialects/polar.test.ts.
+      if (!content || path === '/rollout/task/submit') continue
       const answer = await app.request(path.replace('{id}', 'b1'), {
         method: 'POST',
         headers: { 'content-type': 'application/json' },

@@ -53,10 +53,11 @@ function operation(definition: Route, schemas: JsonObject): JsonObject {
   }
 }
 
-/** `POST /v1/batches/:id/lease` is `postBatchesIdLease`. */
-function operationId({ method, path }: Route): string {
-  const words = path.replace('/v1/', '').split(/[^A-Za-z]+/)
-  return [method, ...words.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('')
+/** `POST /v1/batches/:id/lease` is `postBatchesIdLease`; of another trainer's path the tag says whose it is. */
+function operationId({ method, path, tag }: Route): string {
+  const words = path.split(/[^A-Za-z]+/)
+  const named = path.startsWith('/v1/') ? words.slice(2) : [tag, ...words]
+  return [method, ...named.map((word) => word.charAt(0).toUpperCase() + word.slice(1))].join('')
 }
 
 function parameters(path: string, query: z.ZodObject, schemas: JsonObject): JsonObject[] {

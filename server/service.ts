@@ -4,6 +4,7 @@ import type { GroupEnvelope } from '../protocol/delivery.ts'
 import type { AckRequest, AckResult, LeaseRequest } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { EvaluationReport, EvaluationSettings } from '../reward/evaluation.ts'
+import type { PolarForm } from './dialects/polar-results.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
 import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
 
@@ -17,7 +18,7 @@ export interface TaskSummary {
 }
 
 /** `json` and `msgpack` (the sealed bytes, with `bin` arrays) are the native body; a dialect's form is its own. */
-export type GroupForm = 'json' | 'msgpack' | SlimeForm
+export type GroupForm = 'json' | 'msgpack' | SlimeForm | PolarForm
 
 /** One thing that happened in a batch. `json` is the whole event as JSON text, with `n`, `at` and `type` in it. */
 export interface BatchEvent {
@@ -70,6 +71,8 @@ export interface Service {
     form: GroupForm,
     signal: AbortSignal,
   ): Promise<LeaseAnswer>
+  /** A group of the batch as it waits or is leased, handed to nobody; null where there is none. */
+  peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   events(batch: string): EventLog
@@ -95,7 +98,8 @@ export interface Service {
   advantages(line: unknown): Promise<JsonObject>
   /** What a dialect must still know after a restart: one value by name; null where none was kept. */
   note(name: string): Promise<JsonObject | null>
-  keepNote(name: string, value: JsonObject): Promise<void>
+  /** Null forgets it. */
+  keepNote(name: string, value: JsonObject | null): Promise<void>
   /** Why the server would not take work now; empty where it would. */
   notReady(): string[]
   /** Text of /metrics in Prometheus' older form or OpenMetrics', and its content type. */

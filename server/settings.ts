@@ -82,6 +82,30 @@ const serverSchema = z.strictObject({
   drain_timeout_s: z.number().min(0).max(3600).default(30),
 })
 
+const callbacksSchema = z.strictObject({
+  /**
+   * Who may be called back: hosts, addresses and networks, with a port where only that one is meant. Default: this
+   * machine alone, and nobody where `server.host` is reached from other machines.
+   */
+  allow: z.array(z.string().min(1)).optional(),
+  /** Headers for one host (`trainer.internal`, or `trainer.internal:9000`), as secrets for it. */
+  headers: z
+    .array(
+      z
+        .strictObject({
+          host: z.string().min(1),
+          name: z.string().regex(/^[A-Za-z0-9-]+$/, 'expected the name of a header'),
+          value: z.string().min(1).optional(),
+          /** Name of the environment variable that holds the value. */
+          value_env: z.string().min(1).optional(),
+        })
+        .refine((entry) => (entry.value === undefined) !== (entry.value_env === undefined), {
+          message: 'give exactly one of value and value_env',
+        }),
+    )
+    .default([]),
+})
+
 export const settingsSchema = z
   .strictObject({
     server: serverSchema.prefault({}),
@@ -125,6 +149,7 @@ export const settingsSchema = z
         max_connections: z.int().min(1).default(12_000),
       })
       .prefault({}),
+    callbacks: callbacksSchema.prefault({}),
     /** Trainers that speak wire forms of their own, and what their requests do not say. */
     dialects: dialectsSchema.prefault({}),
     ledger: z

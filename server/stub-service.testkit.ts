@@ -127,6 +127,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     async advantages(line) {
       return { line: line as never }
     },
+    peek: async () => null,
     note: async () => null,
     async keepNote(name, value) {
       note('keepNote', name, value)

@@ -21,7 +21,7 @@ export function foreignBatch(
   settings: ForeignBatch,
   backends: Record<string, Backend>,
 ): BatchRequest {
-  const backend = settings.policy.backend ?? defaultBackend(backends)
+  const backend = foreignBackend(settings, backends)
   const mode = settings.policy.mode ?? (backends[backend]?.model_dir ? 'tokens' : 'chat')
   const { id, tasks, group_size } = ask
   const request = {
@@ -42,8 +42,10 @@ export function foreignBatch(
   return checked.value
 }
 
-/** A foreign trainer's engine mostly is SGLang. */
-function defaultBackend(backends: Record<string, Backend>): string {
+/** Whose policy plays: the settings' own choice, else one that speaks SGLang's wire, as a foreign trainer's engine mostly does. */
+export function foreignBackend(settings: ForeignBatch, backends: Record<string, Backend>): string {
   const names = Object.keys(backends)
-  return names.find((name) => backends[name]?.dialect === 'sglang') ?? names[0] ?? 'main'
+  const chosen =
+    settings.policy.backend ?? names.find((name) => backends[name]?.dialect === 'sglang')
+  return chosen ?? names[0] ?? 'main'
 }

@@ -1,12 +1,20 @@
 // The routes of all trainers that speak wire forms of their own.
-import type { Config } from '../config.ts'
-import type { Route } from '../routes/route.ts'
-import type { Service } from '../service.ts'
+import { createCallbackSender } from '../callback-sender.ts'
+import type { Edge, Route } from '../routes/route.ts'
+import { polarRoutes } from './polar.ts'
+import { createPolarTasks } from './polar-tasks.ts'
 import { remoteRmRoute } from './remote-rm.ts'
 import { createSlimeBuffer } from './slime-buffer.ts'
 import { slimeRoutes } from './slime-routes.ts'
 
-export function dialectRoutes(service: Service, config: Config): Route[] {
+/** Begins at once to look after what the dialects' trainers have asked for before a restart. */
+export function dialectRoutes({ service, config, closing }: Edge): Route[] {
   const { slime } = config.dialects
-  return [...slimeRoutes(createSlimeBuffer(service, config), slime.open), remoteRmRoute(slime)]
+  const callbacks = createCallbackSender(config, { closing })
+  const now = () => Date.now() / 1000
+  return [
+    ...slimeRoutes(createSlimeBuffer(service, config), slime.open),
+    remoteRmRoute(slime),
+    ...polarRoutes(service, config, createPolarTasks({ service, config, callbacks, now })),
+  ]
 }

@@ -1,7 +1,7 @@
 // The form of `dialects:` in paddock.yaml: what trainers with wire forms of their own do not say in their requests.
 import { z } from 'zod'
 import { batchRequestSchema, policySchema } from '../../protocol/batch.ts'
-import { idSchema } from '../../protocol/ids.ts'
+import { idSchema, taskIdSchema } from '../../protocol/ids.ts'
 
 /** What a native batch request has beside tasks and group size; the engine's address comes with the foreign request. */
 const foreignBatchSchema = z.strictObject({
@@ -41,8 +41,19 @@ const slimeSchema = z.strictObject({
 })
 export type SlimeSettings = z.output<typeof slimeSchema>
 
+const polarSchema = z.strictObject({
+  /** `polls`: every route but the submit, which Polar's client sends a token with (X-Polar-Control-Token). */
+  open: z.union([z.boolean(), z.literal('polls')]).default(false),
+  /** Where `agent.settings.task` names none: the key of the task's metadata that does. */
+  task_key: z.string().min(1).default('task'),
+  /** What stands there, where it is no id of a task itself, and the task that it means. */
+  tasks: z.record(z.string().min(1), taskIdSchema).default({}),
+  batch: foreignBatchSchema.prefault({}),
+})
+
 export const dialectsSchema = z.strictObject({
   /** Hosts of engines that a request may name, beside the addresses of the backends. */
   engine_hosts: z.array(z.string().min(1)).default(['127.0.0.1', 'localhost', '::1']),
   slime: slimeSchema.prefault({}),
+  polar: polarSchema.prefault({}),
 })

@@ -333,13 +333,18 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
       }))
       await inTurn(batchOf(id), () => change(id, events))
     },
+    async peek(id) {
+      const { ready, leased } = batchOf(id).shelf
+      return [...ready, ...leased].flatMap((group) => readGroup(id, group) ?? [])
+    },
     ack: (batch, leases) => answer('ack', batch, leases),
     nack: (batch, leases) => answer('nack', batch, leases),
     async note(name) {
       return reader.json<JsonObject>(keys.note(name)) ?? null
     },
     async keepNote(name, value) {
-      await commit([{ key: keys.note(name), value: frameJson(keys.note(name), value) }])
+      const key = keys.note(name)
+      await commit([{ key, value: value && frameJson(key, value) }])
     },
     deliveries: (id) => ({ ...batchOf(id).shelf.counts }),
     standing() {

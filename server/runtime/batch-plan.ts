@@ -58,11 +58,12 @@ export async function planBatch(
   bindEstimator(contract, estimator, settings)
   const chosen = chooseEstimator(estimator, settings, SETTINGS_PATH)
   const minScored = request.groups.min_scored ?? request.group_size
-  if (minScored > request.group_size)
-    refuse(
-      `expected at most the group size of ${request.group_size}, got ${minScored}`,
-      'groups.min_scored',
-    )
+  for (const [value, path] of [
+    [minScored, 'groups.min_scored'],
+    [request.groups.enough ?? 1, 'groups.enough'],
+  ] as const)
+    if (value > request.group_size)
+      refuse(`expected at most the group size of ${request.group_size}, got ${value}`, path)
   return {
     id,
     request,

@@ -248,7 +248,8 @@ export function startBatch(
       enqueue(group, member)
     } else metrics.episodeFinished(ended)
     for (const added of group.state.members.slice(known)) enqueue(group, added)
-    if (group.state.closing === 'short') group.controller.abort()
+    if (group.state.closing === 'short' || group.state.closing === 'enough')
+      group.controller.abort()
     if (isFinished(group.state)) await finishGroup(group)
   }
 

@@ -87,6 +87,8 @@ export function newGroupRun(
       attempts: groups.attempts,
       minScored: plan.minScored,
       onShort: groups.on_short,
+      retryTimeouts: groups.retry_timeouts,
+      ...(groups.enough !== undefined && { enough: groups.enough }),
     }),
     results: new Map(),
     begun: new Map(),

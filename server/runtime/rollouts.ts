@@ -295,6 +295,16 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return { body, groups: groups.map(({ head }) => head) }
     },
 
+    async peek(id, form) {
+      runOf(id)
+      const [group] = await ledger.peek(id)
+      if (!group) return null
+      const lease = { id: '', expires_in_s: 0, delivery: 0 }
+      const native = form === 'json' || form === 'msgpack'
+      const groups = [envelope({ ...group, lease }, !native)]
+      return pool.run('deliver', { groups, done: false, form })
+    },
+
     async ack(id, { groups }) {
       runOf(id)
       const results = await ledger.ack(id, groups)

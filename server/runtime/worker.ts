@@ -11,6 +11,7 @@ import { evaluationReport } from '../../reward/evaluation.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
+import { polarResults } from '../dialects/polar-results.ts'
 import { slimeItems } from '../dialects/slime-items.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
 import {
@@ -80,7 +81,11 @@ const handlers: Handlers = {
   evaluate: ({ tasks, settings }) => evaluationReport(tasks, settings),
   deliver({ groups, done, form }, engine) {
     if (form === 'json') return leaseJson(groups, done)
-    return form === 'msgpack' ? leaseMsgpack(groups, done) : slimeItems(groups, form, engine)
+    if (form === 'msgpack') return leaseMsgpack(groups, done)
+    if (form.kind === 'slime') return slimeItems(groups, form, engine)
+    const [group] = groups
+    if (!group) throw new Error('a task of Polar is one group, and there is none')
+    return polarResults(group, form)
   },
   parse: (line) => answerParse(line) as unknown as JsonObject,
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,

@@ -1,0 +1,172 @@
+// A stored group as Polar's TaskResult: one session an episode, in their places, one trace a sample. Runs in a worker.
+import { type GroupEnvelope, groupObject } from '../../protocol/delivery.ts'
+import type { DeliveredEpisode, Sample } from '../../protocol/group.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import { type EpisodeOutcome, isScored } from '../../protocol/outcomes.ts'
+
+/** What the answer says beside the group. */
+export interface PolarForm {
+  kind: 'polar'
+  task_id: string
+  /** The task's own metadata, which every session echoes. */
+  metadata: JsonObject
+}
+
+/** The parts of a trajectory that a trace shows. */
+interface Trajectory {
+  messages: (JsonObject & { role: string })[]
+  turns: {
+    sample: number | null
+    finish: 'stop' | 'length'
+    content: string | null
+    reasoning: string | null
+    calls: { id: string; name: string; arguments_json: string }[]
+  }[]
+}
+
+/** A body that both a callback (TaskResult) and a poll (TaskStatus) can carry. */
+export function polarBody(
+  taskId: string,
+  status: 'running' | 'completed' | 'cancelled',
+  total: number,
+  completed: number,
+  results: readonly JsonObject[] = [],
+): JsonObject {
+  return {
+    task_id: taskId,
+    status,
+    total_sessions: total,
+    completed_sessions: completed,
+    results: [...results],
+    result_paths: [],
+  }
+}
+
+/**
+ * The body of a finished task as JSON text. A failed episode is a session with its status and no traces: only a
+ * `completed` task is no fault to the client. Field by field: polar/rollout/models.py, polar/trajectory/models.py.
+ */
+export function polarResults(group: GroupEnvelope, { task_id, metadata }: PolarForm): Uint8Array {
+  const { episodes, ...head } = groupObject(group)
+  const results = episodes.map((episode, place) => {
+    const own = { ...metadata, paddock: about(head, episode) }
+    if (!isScored(episode.outcome))
+      return failedSession(task_id, episode.id, episode.outcome, episode.reason, own)
+    const text = group.episodes[place]?.trajectory
+    const record = text ? (JSON.parse(new TextDecoder().decode(text)) as Trajectory) : null
+    return session(task_id, episode.id, 'COMPLETED', null, own, traces(episode, record))
+  })
+  const body = polarBody(task_id, 'completed', results.length, results.length, results)
+  return new TextEncoder().encode(JSON.stringify(body))
+}
+
+/** A session that has no reward. Its `error` alone makes the client mask it. */
+export function failedSession(
+  taskId: string,
+  episode: string,
+  outcome: EpisodeOutcome,
+  reason: string | null,
+  metadata: JsonObject,
+): JsonObject {
+  const status = outcome === 'timeout' ? 'TIMEOUT' : 'ERROR'
+  return session(taskId, episode, status, `${outcome}: ${reason ?? 'no reason'}`, metadata, [])
+}
+
+function session(
+  taskId: string,
+  episode: string,
+  status: 'COMPLETED' | 'TIMEOUT' | 'ERROR',
+  error: string | null,
+  metadata: JsonObject,
+  traces: JsonObject[],
+): JsonObject {
+  return {
+    session_id: `sk-polar-${episode}`,
+    task_id: taskId,
+    status,
+    trajectory: { status, metadata, traces, error },
+    // Its keys differ from one generation of the client to the next, and each forbids what it does not know. Those that
+    // all know have defaults, which is the truth here: there is no sandbox to start or to stop.
+    timing: {},
+    node_id: 'paddock',
+    error,
+    metadata,
+  }
+}
+
+function about(
+  { verdict, contract, estimator, policy }: Omit<ReturnType<typeof groupObject>, 'episodes'>,
+  { id, attempt, outcome, reason, reward, rewards, advantage }: DeliveredEpisode,
+): JsonObject {
+  const episode = { episode: id, attempt, outcome, reason, reward, rewards, advantage }
+  return { ...episode, verdict, contract, estimator, policy }
+}
+
+/** The response begins where the policy first spoke; every trace has the episode's one reward. */
+function traces(episode: DeliveredEpisode, record: Trajectory | null): JsonObject[] {
+  const { samples, reward, rewards } = episode
+  const components = Object.entries(rewards ?? {}).filter(([, value]) => value !== null)
+  return samples.map((sample, place) => ({
+    ...tokens(sample),
+    ...said(record, place, place === samples.length - 1),
+    tools: null,
+    reward,
+    reward_components: Object.fromEntries(components),
+    metadata: { versions: sample.versions as unknown as JsonObject[] },
+    ...(episode.outcome === 'ok_truncated' &&
+      place === samples.length - 1 && { finish_reason: 'length' }),
+  }))
+}
+
+function tokens({ ids, mask, logprobs, prompt_length }: Sample): JsonObject {
+  return {
+    prompt_ids: ids.slice(0, prompt_length),
+    response_ids: ids.slice(prompt_length),
+    loss_mask: mask.slice(prompt_length),
+    response_logprobs: logprobs.slice(prompt_length),
+  }
+}
+
+/** The messages of one sample's turns, and those before them. */
+function said(record: Trajectory | null, sample: number, last: boolean): JsonObject {
+  if (!record) return { prompt_messages: [], response_messages: [], finish_reason: 'stop' }
+  const { turns } = record
+  const { messages, spoken } = structured(record)
+  const start = (of: number) => spoken[turns.findIndex((turn) => turn.sample === of)]
+  const from = start(sample) ?? messages.length
+  const to = last ? messages.length : (start(sample + 1) ?? messages.length)
+  const finish = turns.findLast((turn) => turn.sample === sample)?.finish ?? 'stop'
+  return {
+    prompt_messages: messages.slice(0, from),
+    response_messages: messages.slice(from, to),
+    finish_reason: finish,
+  }
+}
+
+/**
+ * The conversation with each call in `tool_calls`, and where each turn stands in it. The record has calls as sampled text,
+ * and the client takes the reward from a message whose text holds a call that stands nowhere else.
+ */
+function structured({ messages, turns }: Trajectory): { messages: JsonObject[]; spoken: number[] } {
+  const spoken = messages
+    .flatMap(({ role }, at) => (role === 'assistant' ? [at] : []))
+    .slice(-turns.length)
+  return {
+    spoken,
+    messages: messages.map((message, at) => {
+      const turn = turns[spoken.indexOf(at)]
+      if (!turn) return message
+      const { content, reasoning, calls } = turn
+      return {
+        role: 'assistant',
+        content: content ?? '',
+        ...(reasoning !== null && { reasoning_content: reasoning }),
+        ...(calls.length > 0 && { tool_calls: calls.map(toolCall) }),
+      }
+    }),
+  }
+}
+
+function toolCall({ id, name, arguments_json }: Trajectory['turns'][number]['calls'][number]) {
+  return { id, type: 'function', function: { name, arguments: arguments_json } }
+}

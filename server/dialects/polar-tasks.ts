@@ -1,0 +1,338 @@
+// Polar's tasks: each is a batch of one group, told to the trainer's callback, kept for its polls, found again after a restart.
+import { randomUUID } from 'node:crypto'
+import { PaddockError } from '../../protocol/errors.ts'
+import { digest, type JsonObject } from '../../protocol/json.ts'
+import type { GroupVerdict } from '../../protocol/outcomes.ts'
+import type { CallbackSender } from '../callback-sender.ts'
+import type { Config } from '../config.ts'
+import { createEventLog } from '../runtime/event-log.ts'
+import type { EventLog, Service } from '../service.ts'
+import { polarBatch, readPolarTask } from './polar-request.ts'
+import { failedSession, polarBody } from './polar-results.ts'
+
+export interface PolarTasks {
+  /** Throws PaddockError `invalid_task`, `conflict` for an id that was cancelled before it came, and as Service.submit. */
+  submit(body: unknown): Promise<JsonObject>
+  /** The body of a poll, as JSON bytes. Throws `not_found`. */
+  status(taskId: string): Promise<Uint8Array>
+  /** Withdraws it; `register` remembers an id that has not come yet. */
+  cancel(taskId: string, register: boolean): Promise<Uint8Array>
+  list(): JsonObject[]
+  sessions(taskId: string): JsonObject[]
+  /** What happened to tasks, newest thousand. */
+  events: EventLog
+}
+
+interface PolarTasksOptions {
+  service: Service
+  config: Config
+  callbacks: CallbackSender
+  /** Unix seconds. */
+  now(): number
+  keepMs?: number
+}
+
+/** What must be known of a task after a restart; a note beside its batch. */
+interface Note {
+  task_id: string
+  callback_url: string | null
+  metadata: JsonObject
+  samples: number
+  digest: string
+  submitted: number
+}
+
+interface Task extends Note {
+  batch: string
+  /** Resolves once the batch is admitted. */
+  admitted: Promise<void>
+  cancelled: boolean
+  /** Its group is over. */
+  finished: boolean
+  /** Its result has been handed out: its callback was taken, or it was polled. */
+  delivered: boolean
+  /** Its callback is still tried. */
+  calling: boolean
+}
+
+const PREFIX = 'polar-'
+/** A result stays this long after its end for the poll that the client falls back to every minute (WIRE 2.7). */
+const KEEP_MS = 10 * 60_000
+/** A result that nobody takes stays so many times longer, and so long its callback is tried. */
+const UNDELIVERED = 6
+/** An id that was cancelled before its task came is refused so long, as by Polar's own server. */
+const TOMBSTONE_MS = 300_000
+
+export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
+  const { service, config, callbacks, now, keepMs = KEEP_MS } = options
+  /** By batch, in the order of their coming: ids are used again by other trainers and after restarts. */
+  const tasks = new Map<string, Task>()
+  const tombstones = new Set<string>()
+  const events = createEventLog(1000)
+
+  function tell(type: string, task: Task, more: JsonObject = {}): void {
+    events.append(type, JSON.stringify({ type, task_id: task.task_id, ...more }), now())
+  }
+
+  const namesakes = (taskId: string) =>
+    [...tasks.values()].filter((task) => task.task_id === taskId)
+
+  /**
+   * The task that a bare id means: the newest. While another trainer's task of that name may still be asked for, none:
+   * its answer would train the wrong one, and each has its callback.
+   */
+  function named(taskId: string): Task | 'ambiguous' {
+    const own = namesakes(taskId)
+    const newest = own.at(-1)
+    if (!newest) throw new PaddockError('not_found', `no task ${taskId}`)
+    const rival = own.some(
+      (task) => task.callback_url !== newest.callback_url && (!task.finished || task.calling),
+    )
+    return newest.callback_url !== null && rival ? 'ambiguous' : newest
+  }
+
+  /** Waits for the end of its group. */
+  function follow(task: Task): void {
+    const log = service.events(task.batch)
+    const look = () => {
+      const { finished, total } = service.progress(task.batch).groups
+      if (finished < total || task.finished) return
+      unsubscribe()
+      task.finished = true
+      retire(task, 1)
+      void call(task)
+    }
+    const unsubscribe = log.subscribe(() => {
+      if (log.ended || log.read(log.newest - 1, 1)[0]?.type === 'verdict') look()
+    })
+    look()
+  }
+
+  async function call(task: Task): Promise<void> {
+    const { callback_url, samples } = task
+    if (task.cancelled) return
+    tell('task.completed', task, { status: 'completed', completed_sessions: samples })
+    if (callback_url === null || !mayCall(callback_url)) return
+    task.calling = true
+    const taken = await callbacks.send(callback_url, {
+      body: () => (tasks.has(task.batch) ? result(task) : Promise.resolve(null)),
+      contentType: 'application/json',
+      isTaken,
+      untilMs: UNDELIVERED * keepMs,
+      onFailure: (reason) => tell('callback.failed', task, { reason }),
+    })
+    task.calling = false
+    task.delivered ||= taken
+  }
+
+  function mayCall(url: string): boolean {
+    try {
+      callbacks.check(url, 'callback_url')
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /** After `keepMs` it goes, where somebody has its result; else after as many as UNDELIVERED says. */
+  function retire(task: Task, times: number): void {
+    const timer = setTimeout(() => {
+      const over = task.delivered || task.cancelled || times >= UNDELIVERED
+      if (over) settle(task).catch(() => {})
+      else retire(task, times + 1)
+    }, keepMs)
+    timer.unref()
+  }
+
+  /** The group leaves the store: acknowledged where somebody has it, handed back for good where nobody came. */
+  async function settle(task: Task): Promise<void> {
+    tasks.delete(task.batch)
+    const signal = new AbortController().signal
+    for (;;) {
+      const request = { max: 1, lease_s: 60, wait_s: 0 }
+      const { groups } = await service.lease(task.batch, request, 'msgpack', signal)
+      if (groups.length === 0) break
+      const leases = { groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })) }
+      await (task.delivered ? service.ack(task.batch, leases) : service.nack(task.batch, leases))
+    }
+    await service.keepNote(task.batch, null)
+  }
+
+  /** The finished task's body. A group that failed as a whole was not kept: each of its sessions says why. */
+  async function result(task: Task): Promise<Uint8Array> {
+    const { task_id, metadata, samples } = task
+    const kept = await service.peek(task.batch, { kind: 'polar', task_id, metadata })
+    if (kept) return kept
+    const dropped = service.progress(task.batch).groups.dropped[0]
+    const verdict = dropped?.verdict ?? 'aborted'
+    const reason =
+      dropped?.reason ?? (task.cancelled ? 'the task was cancelled' : 'it is no longer kept')
+    const sessions = Array.from({ length: samples }, (_, index) =>
+      failedSession(task_id, `${task.batch}.g0.e${index}`, outcomeOf(verdict), reason, metadata),
+    )
+    return encode(polarBody(task_id, 'completed', samples, samples, sessions))
+  }
+
+  function running(task: Task): Uint8Array {
+    const finished = service.progress(task.batch).episodes.finished
+    return encode(polarBody(task.task_id, 'running', task.samples, finished))
+  }
+
+  function add(note: Note, batch: string, admitted: Promise<void>): Task {
+    const task: Task = {
+      ...note,
+      batch,
+      admitted,
+      cancelled: false,
+      finished: false,
+      delivered: false,
+      calling: false,
+    }
+    tasks.set(batch, task)
+    return task
+  }
+
+  /** Tasks whose batches the ledger still has. Their callbacks are made again where they may not have been taken. */
+  async function findAgain(): Promise<void> {
+    for (const { id } of service.batches()) {
+      if (!id.startsWith(PREFIX)) continue
+      const note = await service.note(id)
+      if (note === null) continue
+      follow(add(note as unknown as Note, id, Promise.resolve()))
+    }
+  }
+  const found = findAgain()
+
+  return {
+    events,
+    async submit(body) {
+      await found
+      const asked = readPolarTask(body)
+      const { task_id, num_samples: samples, metadata } = asked
+      const callback_url = asked.callback_url ?? null
+      if (callback_url !== null && !URL.canParse(callback_url))
+        throw new PaddockError('invalid_task', 'expected a URL', { path: 'callback_url' })
+      if (tombstones.has(task_id))
+        throw new PaddockError('conflict', `task ${task_id} was cancelled before it was submitted`)
+      const own = digest(body, 32)
+      const same = namesakes(task_id).find((one) => one.digest === own && isUnderWay(one))
+      if (same) {
+        await same.admitted
+        return accepted(same)
+      }
+      const batch = `${PREFIX}${digest(task_id)}-${randomUUID().slice(0, 8)}`
+      const request = polarBatch(batch, asked, config)
+      const note: Note = {
+        ...{ task_id, callback_url, samples, digest: own, submitted: now() },
+        metadata: metadata as JsonObject,
+      }
+      const admit = async () => {
+        await service.keepNote(batch, note as unknown as JsonObject)
+        await service.submit(request)
+      }
+      const task = add(note, batch, admit())
+      try {
+        await task.admitted
+      } catch (error) {
+        tasks.delete(batch)
+        await service.keepNote(batch, null)
+        throw error
+      }
+      tell('task.created', task, { status: 'running', harness: 'paddock', num_samples: samples })
+      follow(task)
+      return accepted(task)
+    },
+
+    async status(taskId) {
+      await found
+      const task = named(taskId)
+      if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
+      await task.admitted
+      if (isUnderWay(task)) return running(task)
+      const body = await result(task)
+      task.delivered = true
+      return body
+    },
+
+    async cancel(taskId, register) {
+      await found
+      if (namesakes(taskId).length === 0 && register) {
+        tombstones.add(taskId)
+        setTimeout(() => tombstones.delete(taskId), TOMBSTONE_MS).unref()
+        return encode(polarBody(taskId, 'cancelled', 0, 0))
+      }
+      const task = named(taskId)
+      // Whose it is cannot be told: it is left to end by itself rather than taken from the wrong trainer.
+      if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
+      await task.admitted
+      if (!isUnderWay(task)) return result(task)
+      task.cancelled = true
+      const { episodes } = await service.cancel(task.batch)
+      tell('task.completed', task, { status: 'cancelled' })
+      return encode(polarBody(taskId, 'cancelled', task.samples, episodes.finished))
+    },
+
+    list: () =>
+      [...tasks.values()].map((task) => ({
+        task_id: task.task_id,
+        status: isUnderWay(task) ? 'running' : 'completed',
+        harness: 'paddock',
+        total_sessions: task.samples,
+        created_at: task.submitted,
+        batch: task.batch,
+      })),
+
+    sessions(taskId) {
+      const task = namesakes(taskId).at(-1)
+      if (!task) throw new PaddockError('not_found', `no task ${taskId}`)
+      const status = isUnderWay(task) ? 'RUNNING' : 'COMPLETED'
+      return Array.from({ length: task.samples }, (_, index) => ({
+        session_id: `sk-polar-${task.batch}.g0.e${index}`,
+        status,
+      }))
+    },
+  }
+
+  /** A callback that may not be made is no refusal: the client polls every minute, and is told here why it has to. */
+  function accepted({ task_id, callback_url }: Task): JsonObject {
+    const answer = { task_id, status: 'running' }
+    if (callback_url === null || mayCall(callback_url)) return answer
+    const host = new URL(callback_url).host
+    return { ...answer, warning: `no callback is made to ${host}: it is not in callbacks.allow` }
+  }
+
+  function samplesOf(taskId: string): number {
+    return namesakes(taskId).at(-1)?.samples ?? 0
+  }
+}
+
+function isUnderWay(task: Task): boolean {
+  return !task.finished && !task.cancelled
+}
+
+/** Its listener answers 200 to everything, and says in the body whether it could read it. */
+function isTaken(status: number, body: Uint8Array): boolean {
+  if (status < 200 || status > 299) return false
+  try {
+    return (JSON.parse(new TextDecoder().decode(body)) as { ok?: unknown }).ok !== false
+  } catch {
+    return true
+  }
+}
+
+function outcomeOf(verdict: GroupVerdict) {
+  switch (verdict) {
+    case 'timeout':
+    case 'contract_violation':
+    case 'verifier_error':
+    case 'parse_error':
+    case 'aborted':
+      return verdict
+    default:
+      return 'infra_worker'
+  }
+}
+
+function encode(value: JsonObject): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(value))
+}
