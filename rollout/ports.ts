@@ -129,7 +129,7 @@ export interface Ledger {
     batch: string,
     max: number,
     seconds: number,
-    isStale: (oldest: number | null) => boolean,
+    isStale: (oldest: number | null, group: string) => boolean,
   ): Promise<LeasedGroup[]>
   /** Lets leases run from now on: whoever has them gets them only now. */
   renew(

@@ -299,7 +299,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
         const { shelf } = batch
         await change(id, ticks(batch))
         const stale = [...shelf.ready].filter((group) =>
-          isStale(shelf.groups.get(group)?.oldest ?? null),
+          isStale(shelf.groups.get(group)?.oldest ?? null, group),
         )
         const events: { group: string; event: LeaseEvent }[] = stale.map((group) => ({
           group,

@@ -63,6 +63,8 @@ export interface BatchRun {
   isDone(): boolean
   /** No group is under way any more: all that will ever be ready is. */
   isPlayed(): boolean
+  /** When a group's first attempt began, seconds of the ledger's clock; null for a group that has none. */
+  begunAt(group: string): number | null
   /** Why no further group of it starts until it is resumed. */
   pause(): AdmissionPause | null
   resume(): void
@@ -484,6 +486,7 @@ export function startBatch(
     evaluated: () => groups.filter((group) => group.settled).map(evaluatedTask),
     isPlayed,
     isDone,
+    begunAt: (id) => groups.find((group) => group.id === id)?.startedAt ?? null,
     pause: admission.pause,
     resume() {
       admission.resume()

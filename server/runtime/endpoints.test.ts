@@ -8,6 +8,7 @@ const fails = (state: Breaker): Breaker =>
 const openBreaker = Array.from({ length: 10 }).reduce<Breaker>(fails, closedBreaker)
 const endpoint = (some: { inFlight?: number; breaker?: Breaker; blamedAt?: number } = {}) => ({
   inFlight: 0,
+  sent: 0,
   breaker: closedBreaker,
   blamedAt: Number.NEGATIVE_INFINITY,
   ...some,

@@ -8,6 +8,8 @@ export interface Endpoint {
   /** Paths of requests are added to it. */
   base: string
   inFlight: number
+  /** Requests so far. */
+  sent: number
   breaker: Breaker
   /** When a reply of it could not be used last, milliseconds: for a while it is asked only where no other is. */
   blamedAt: number
@@ -36,7 +38,14 @@ export function openEndpoints(urls: readonly string[]): Endpoint[] {
       maxResponseSize: MAX_REPLY_BYTES,
     })
     const base = pathname.replace(/\/(v1\/?)?$/, '')
-    return { pool, base, inFlight: 0, breaker: closedBreaker, blamedAt: Number.NEGATIVE_INFINITY }
+    return {
+      pool,
+      base,
+      inFlight: 0,
+      sent: 0,
+      breaker: closedBreaker,
+      blamedAt: Number.NEGATIVE_INFINITY,
+    }
   })
 }
 
@@ -44,7 +53,9 @@ export function openEndpoints(urls: readonly string[]): Endpoint[] {
  * The endpoint of the next try, null where none may be asked now. One that waits for its probe comes first, then the
  * attempt's own, then the least loaded; `avoid` and those whose replies were unusable only where there is no other.
  */
-export function chooseEndpoint<E extends Pick<Endpoint, 'inFlight' | 'breaker' | 'blamedAt'>>(
+export function chooseEndpoint<
+  E extends Pick<Endpoint, 'inFlight' | 'sent' | 'breaker' | 'blamedAt'>,
+>(
   endpoints: readonly E[],
   { own, avoid }: { own: E | null; avoid: E | null },
   at: number,
@@ -56,7 +67,7 @@ export function chooseEndpoint<E extends Pick<Endpoint, 'inFlight' | 'breaker' |
   const rank = (one: E) =>
     Number(one === avoid) * 2 + Number(at - one.blamedAt < BLAMED_MS || one.breaker.failures > 0)
   const best = (a: E, b: E) => {
-    const by = rank(a) - rank(b) || a.inFlight - b.inFlight
+    const by = rank(a) - rank(b) || a.inFlight - b.inFlight || a.sent - b.sent
     return by <= 0 ? a : b
   }
   return open.length > 0 ? open.reduce(best) : (probed ?? null)

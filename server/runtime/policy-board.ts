@@ -6,6 +6,8 @@ export interface Announced {
   version: number | null
   /** Grows where a version steps back on purpose, as a training that starts again does. */
   epoch: number
+  /** When it began, seconds of the ledger's clock; groups that were begun before are of another training. */
+  epochAt: number
   paused: boolean
 }
 
@@ -18,15 +20,15 @@ interface Announcement {
 
 export interface PolicyBoard {
   of(backend: string): Announced
-  /** Throws PaddockError `conflict` for a version that steps back. Running turns are left to finish. */
-  announce(backend: string, announcement: Announcement): Announced
+  /** Throws PaddockError `conflict` for a version that steps back. Running turns are left to finish. `at`: ledger time. */
+  announce(backend: string, announcement: Announcement, at: number): Announced
   /** What was announced before a restart. */
   restore(backend: string, announced: Announced): void
   /** Resolves when the backend is not paused, or patience has ended. */
   resumed(backend: string, patience: Patience): Promise<void>
 }
 
-const UNKNOWN: Announced = { version: null, epoch: 0, paused: false }
+const UNKNOWN: Announced = { version: null, epoch: 0, epochAt: 0, paused: false }
 
 export function createPolicyBoard(): PolicyBoard {
   const known = new Map<string, Announced>()
@@ -35,8 +37,8 @@ export function createPolicyBoard(): PolicyBoard {
   const of = (backend: string) => known.get(backend) ?? UNKNOWN
   return {
     of,
-    announce(backend, announcement) {
-      const now = announced(backend, of(backend), announcement)
+    announce(backend, announcement, at) {
+      const now = announced(backend, of(backend), announcement, at)
       known.set(backend, now)
       if (!now.paused) for (const wake of waiting) wake()
       return now
@@ -52,6 +54,7 @@ function announced(
   backend: string,
   before: Announced,
   { version, new_epoch = false, pause }: Announcement,
+  at: number,
 ): Announced {
   if (version !== undefined && before.version !== null && version < before.version && !new_epoch)
     throw new PaddockError(
@@ -62,6 +65,7 @@ function announced(
   return {
     version: version ?? before.version,
     epoch: before.epoch + Number(new_epoch),
+    epochAt: new_epoch ? at : before.epochAt,
     paused: pause ?? before.paused,
   }
 }

@@ -48,6 +48,12 @@ const RETRIES = 2
 const FIRST_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 10_000
 
+/** One try that an endpoint was taken for; `probe`: the one that decides whether it is back. */
+interface Pass {
+  endpoint: Endpoint
+  probe: boolean
+}
+
 /** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
 export function createPolicyClient(
   backends: Record<string, Backend>,
@@ -63,15 +69,12 @@ export function createPolicyClient(
   /** One try, told to the metrics and to the endpoint's breaker. */
   async function tryOnce(
     target: Target,
-    endpoint: Endpoint,
+    { endpoint, probe }: Pass,
     request: PolicyRequest,
     patience: Patience,
     signal: AbortSignal,
   ): Promise<Tried> {
     const started = performance.now()
-    const probe = admits(endpoint.breaker, started) === 'probe'
-    if (probe) feed(target, endpoint, { type: 'probe', at: started })
-    endpoint.inFlight++
     const sent = {
       path: endpoint.base + request.path,
       headers: { ...request.headers, ...target.headers },
@@ -112,18 +115,27 @@ export function createPolicyClient(
     hooks.retryBudget(target.name, left / allowed)
   }
 
+  /** Taken at once, so that of many requests that wait one is the probe and each sees the others' load. */
+  function pass(target: Target, endpoint: Endpoint, at: number): Pass {
+    const probe = admits(endpoint.breaker, at) === 'probe'
+    if (probe) feed(target, endpoint, { type: 'probe', at })
+    endpoint.inFlight++
+    endpoint.sent++
+    return { endpoint, probe }
+  }
+
   /** Waits while the backend is paused and while no endpoint may be asked; null where that is too long. */
   async function admitted(
     target: Target,
     wish: { own: Endpoint | null; avoid: Endpoint | null },
     deadline: number,
     patience: Patience,
-  ): Promise<Endpoint | null> {
+  ): Promise<Pass | null> {
     await board.resumed(target.name, patience)
     while (!patience.ended()) {
       const now = performance.now()
       const endpoint = chooseEndpoint(target.endpoints, wish, now)
-      if (endpoint) return endpoint
+      if (endpoint) return pass(target, endpoint, now)
       const at = opensAt(target.endpoints)
       if (at !== null && at >= deadline) return null
       await patience.wait(at === null ? null : Math.max(1, Math.ceil(at - now)), target.waiting)
@@ -142,11 +154,11 @@ export function createPolicyClient(
     const wish = { own: seat.endpoint, avoid: null as Endpoint | null }
     let last: PolicyAnswer | null = null
     for (let tries = 0; ; tries++) {
-      const endpoint = await admitted(target, wish, deadline, patience)
-      if (!endpoint) return last ?? notAdmitted(target, board.of(target.name).paused)
+      const pass = await admitted(target, wish, deadline, patience)
+      if (!pass) return last ?? notAdmitted(target, board.of(target.name).paused)
       pay(target, tries === 0 ? 'requests' : 'retries')
-      seat.endpoint = endpoint
-      const tried = await tryOnce(target, endpoint, request, patience, signal)
+      seat.endpoint = pass.endpoint
+      const tried = await tryOnce(target, pass, request, patience, signal)
       if (patience.ended() || tried.again === null) return told(tried.answer, tries)
       // A Retry-After is of this endpoint, and another need not wait for it.
       const asked = target.endpoints.length > 1 ? 0 : tried.again
@@ -156,7 +168,7 @@ export function createPolicyClient(
       const { left } = allowance(target.budget, performance.now())
       if (tries === RETRIES || left < 1 || performance.now() + wait >= deadline) return last
       hooks.backendRetry(target.name, retryReason(tried.answer))
-      wish.avoid = endpoint
+      wish.avoid = pass.endpoint
       await patience.wait(wait)
     }
   }

@@ -184,10 +184,15 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     return newest === null || oldest === null ? null : newest - oldest
   }
 
-  /** Whether a group's oldest tokens are further behind the announced version than its batch allows. */
-  function isStale(run: BatchRun): (oldest: number | null) => boolean {
-    const { max_staleness } = run.plan.request.policy
-    return (oldest) => {
+  /**
+   * Whether a group was begun in an epoch before the present one, or its oldest tokens are further behind the announced
+   * version than its batch allows.
+   */
+  function isStale(run: BatchRun): (oldest: number | null, group: string) => boolean {
+    const { max_staleness, backend } = run.plan.request.policy
+    return (oldest, group) => {
+      const { epoch, epochAt } = board.of(backend)
+      if (epoch > 0 && (run.begunAt(group) ?? epochAt) < epochAt) return true
       const behind = staleness(run, oldest)
       return max_staleness !== null && behind !== null && behind > max_staleness
     }
@@ -338,11 +343,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     async announcePolicy({ backend, ...announcement }) {
       if (!Object.hasOwn(config.backends, backend))
         throw new PaddockError('invalid_request', `no backend ${backend}`, { path: 'backend' })
-      const now = board.announce(backend, announcement)
+      const now = board.announce(backend, announcement, ledger.now())
       await ledger.keepNote(policyNote(backend), { ...now })
       if (now.version !== null) metrics.policyVersion(now.version)
       holdWhenFull()
-      return { backend, ...now }
+      const { epochAt: _, ...told } = now
+      return { backend, ...told }
     },
 
     heartbeat({ step, checkpoint_step }) {

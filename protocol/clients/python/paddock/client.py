@@ -156,12 +156,22 @@ class Client:
         return cast(dict[str, Any], self._call("GET", path, key="messages"))
 
     def announce_policy(
-        self, version: int | None = None, backend: str = "main", pause: bool | None = None
+        self,
+        version: int | None = None,
+        backend: str = "main",
+        pause: bool | None = None,
+        new_epoch: bool | None = None,
     ) -> PolicyState:
         """Tells which version a backend serves (it never goes back), or pauses episodes for a
-        weight update.
+        weight update. `new_epoch`: a training that starts again, at any version; groups that were
+        begun before settle as stale.
         """
-        request = {"backend": backend, "version": version, "pause": pause}
+        request = {
+            "backend": backend,
+            "version": version,
+            "pause": pause,
+            "new_epoch": new_epoch,
+        }
         told = {key: value for key, value in request.items() if value is not None}
         return cast(PolicyState, self._call("POST", "/v1/policy", told, key="version"))
 

@@ -153,4 +153,5 @@ class PolicyState(TypedDict):
 
     backend: str
     version: int | None
+    epoch: int
     paused: bool
