@@ -3,6 +3,7 @@ import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import { createParser } from '../../rollout/toolcall/create-parser.ts'
 import { readModelFolder } from '../runtime/model-folder.ts'
+import { aligned, medians } from './measure.ts'
 import { qwenFolder } from './playground.ts'
 import type { Streams } from './streams.ts'
 
@@ -146,39 +147,6 @@ function callText(format: Format, path: string, text: string): string {
   return `<tool_call>\n<function=file_write>\n${parameters}</function>\n</tool_call>`
 }
 
-/** Amount a second for each way, median over rounds in which the ways take turns (A B A B). */
-function medians(
-  ways: Record<string, () => number>,
-  rounds: number,
-  milliseconds: number,
-): Record<string, number> {
-  const names = Object.keys(ways)
-  const rates = new Map<string, number[]>(names.map((name) => [name, []]))
-  // The first round compiles the paths and is not counted.
-  for (let round = 0; round <= rounds; round++)
-    for (const name of names) {
-      const measured = rate(ways[name] as () => number, milliseconds)
-      if (round > 0) rates.get(name)?.push(measured)
-    }
-  return Object.fromEntries(
-    names.map((name) => {
-      const sorted = (rates.get(name) ?? []).sort((a, b) => a - b)
-      return [name, Number((sorted[Math.floor(sorted.length / 2)] as number).toPrecision(4))]
-    }),
-  )
-}
-
-function rate(run: () => number, milliseconds: number): number {
-  const started = performance.now()
-  let amount = 0
-  let passed = 0
-  do {
-    amount += run()
-    passed = performance.now() - started
-  } while (passed < milliseconds)
-  return (1000 * amount) / passed
-}
-
 function table(
   parser: readonly { format: string; text: string; mb_per_s: Record<string, number> }[],
   idsPerS: Record<string, number>,
@@ -194,16 +162,6 @@ function table(
       (whole / plain).toFixed(3),
     ]),
   ]
-  const widths = rows[0]?.map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] as string).length)),
-  )
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) =>
-        column < 2 ? cell.padEnd(widths?.[column] ?? 0) : cell.padStart(widths?.[column] ?? 0),
-      )
-      .join('  '),
-  )
   const tokenizer = Object.entries(idsPerS).map(([way, ids]) => `${way} ${ids} ids/s`)
-  return `${lines.join('\n')}\n\ntokenizer: ${tokenizer.join(', ')}\n`
+  return `${aligned(rows, 2)}\n\ntokenizer: ${tokenizer.join(', ')}\n`
 }

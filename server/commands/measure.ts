@@ -1,0 +1,51 @@
+// How the benches measure: ways of doing the same that take turns in one run, and a table of what came of it.
+
+/** Amount a second for each way, median over rounds in which the ways take turns (A B A B). */
+export function medians(
+  ways: Record<string, () => number>,
+  rounds: number,
+  milliseconds: number,
+): Record<string, number> {
+  const names = Object.keys(ways)
+  const rates = new Map<string, number[]>(names.map((name) => [name, []]))
+  // The first round compiles the paths and is not counted.
+  for (let round = 0; round <= rounds; round++)
+    for (const name of names) {
+      const measured = rate(ways[name] as () => number, milliseconds)
+      if (round > 0) rates.get(name)?.push(measured)
+    }
+  return Object.fromEntries(
+    names.map((name) => {
+      const sorted = (rates.get(name) ?? []).sort((a, b) => a - b)
+      return [name, Number((sorted[Math.floor(sorted.length / 2)] as number).toPrecision(4))]
+    }),
+  )
+}
+
+function rate(run: () => number, milliseconds: number): number {
+  const started = performance.now()
+  let amount = 0
+  let passed = 0
+  do {
+    amount += run()
+    passed = performance.now() - started
+  } while (passed < milliseconds)
+  return (1000 * amount) / passed
+}
+
+/** Rows as text with columns of one width: the first `words` of them flush left, numbers flush right. */
+export function aligned(rows: readonly (readonly string[])[], words: number): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+  )
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => {
+          const width = widths[column] ?? 0
+          return column < words ? cell.padEnd(width) : cell.padStart(width)
+        })
+        .join('  '),
+    )
+    .join('\n')
+}
