@@ -151,6 +151,8 @@ export interface Ledger {
   standing(): { ready: number; leased: number }
   /** Bytes of a batch's episodes whose group has not left yet. */
   heldBytes(batch: string): number
+  /** Bytes that it takes, and that its disk has left; null where it keeps nothing on disk. */
+  volume(): { bytes: number; freeBytes: number } | null
   /** Why no more should be taken now, as a sentence; null where it may. */
   full(): string | null
   /** Calls back when a group of the batch becomes ready or leaves the store; returns the unsubscriber. */

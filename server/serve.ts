@@ -6,6 +6,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
+import { measuredLedger } from './metrics/measured-ledger.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
 import { type Pack, readPacks } from './runtime/packs.ts'
@@ -86,15 +87,6 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
     refuseFailingTasks(config, tasks)
     tellWhatWasLoaded(config, packs, tasks, log)
     const scheduler = createScheduler(config.runtime.max_episodes)
-    ledger = openLedger(config.ledger, {
-      onFailure(error) {
-        log.fatal({ err: error }, `${error.message}; nothing more is taken, and the server ends`)
-        scheduler.pause(true)
-        onStoreFailed()
-      },
-      onBad: (key) => log.error({ key }, 'a record of the ledger is damaged and is set aside'),
-    })
-    const kept = ledger
     const envs = [...new Set(['office', 'arithmetic', ...Object.keys(config.environments)])]
     const contracts = await pool.run('environments', null)
     const lists = {
@@ -112,8 +104,22 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       batches: () => rollouts.standing(),
       backendInFlight: (backend) => client.inFlight(backend),
       socketBytes: () => socketBytes(),
-      store: () => null,
+      oldestReady: () => kept.oldestReady(),
+      store: () => kept.volume(),
     })
+    ledger = openLedger(config.ledger, {
+      onFailure(error) {
+        log.fatal({ err: error }, `${error.message}; nothing more is taken, and the server ends`)
+        scheduler.pause(true)
+        onStoreFailed()
+      },
+      onBad(key) {
+        metrics.quarantined(key)
+        log.error({ key }, 'a record of the ledger is damaged and is set aside')
+      },
+      onExpired: metrics.leasesExpired,
+    })
+    const kept = measuredLedger(ledger, metrics)
     const board = createPolicyBoard()
     const client = createPolicyClient(config.backends, board, metrics)
     pool.onExit(metrics.workerExit)

@@ -124,7 +124,6 @@ const FOR_A_CLOSER_LOOK = [
   'ws_buffered_bytes',
   'ws_closed_total',
   'store_quarantined_total',
-  'recovered_items_total',
 ]
 
 test('every metric is asked for by a panel or a rule, or is known to be for a closer look', () => {

@@ -57,7 +57,8 @@ export function alertmanagerFile(): string {
     route: { receiver: 'ops', group_by: ['alertname', 'env', 'backend'], group_wait: '10s' },
     inhibit_rules: [
       inhibits('RolloutServerDown'),
-      inhibits('RewardContractBroken', 'NoValidGroups', 'BudgetWasted'),
+      inhibits('RewardContractBroken', 'NoValidGroups', 'BudgetWasted', 'AdmissionPaused'),
+      inhibits('NoValidGroups', 'AdmissionPaused'),
       inhibits('BackendDown', 'InfraFailuresHigh', 'RetryBudgetSpent'),
     ],
     // Where alerts go is for those who run it to say: a webhook, mail or pager stands here.

@@ -224,6 +224,7 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         history: {
           [groups('valid')]: '0+2x20',
+          'paddock_recovered_items_total{item="group"}': '0+0x20',
           'paddock_groups_settled_total{mode="train",result="acked"}': '0+1x20',
           'paddock_queue_depth{queue="ready"}': '0+0x20',
           paddock_leases_active: '0+0x20',
@@ -234,6 +235,16 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       },
     ],
     quiet: [
+      {
+        why: 'what was found at the start has no finish here',
+        history: {
+          [groups('valid')]: '0+1x20',
+          'paddock_recovered_items_total{item="group"}': '7+0x20',
+          'paddock_groups_settled_total{mode="train",result="acked"}': '0+1x20',
+          'paddock_queue_depth{queue="ready"}': '5+0x20',
+          paddock_leases_active: '2+0x20',
+        },
+      },
       {
         why: 'what has not finished is in flight',
         history: {
@@ -512,6 +523,8 @@ export function ruleTests(): object {
   return {
     rule_files: ['recording.rules.yml', 'alerts.rules.yml'],
     evaluation_interval: '1m',
+    // An alert sees what was recorded in the same minute.
+    group_eval_order: ['paddock-recording', 'paddock-alerts'],
     tests,
   }
 }

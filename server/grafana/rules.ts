@@ -104,7 +104,7 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
     ),
     rule(
       'paddock_groups_delivery:gap',
-      'sum(paddock_groups_finished_total) - sum(paddock_groups_settled_total) - sum(paddock_queue_depth{queue="ready"}) - sum(paddock_leases_active)',
+      'sum(paddock_groups_finished_total) + sum(paddock_recovered_items_total{item="group"}) - sum(paddock_groups_settled_total) - sum(paddock_queue_depth{queue="ready"}) - sum(paddock_leases_active)',
     ),
   ]
 }

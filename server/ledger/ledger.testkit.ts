@@ -51,6 +51,7 @@ function benchOver(
     maxBytes: 2 ** 30,
     disk: null,
     onBad: (key) => void bad.push(key),
+    onExpired: () => {},
     ...options,
   })
   return {

@@ -31,6 +31,8 @@ export interface LedgerOptions {
   disk: { freeBytes(): number; minFreeBytes: number } | null
   /** A record that is not what was written. */
   onBad(key: string): void
+  /** Leases that ran out. */
+  onExpired(leases: number): void
 }
 
 /** What the ledger has of a batch in memory. */
@@ -117,11 +119,13 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
   ): Promise<(AckResult | null)[]> {
     const batch = batchOf(id)
     const next = new Map(fresh)
+    let expired = 0
     const results = events.map(({ group, event }) => {
       const before = next.get(group) ?? batch.shelf.groups.get(group)
       if (!before) return 'unknown' as const
       const { state, result } = leaseReducer(before.state, event)
       if (state !== before.state) next.set(group, { ...before, state })
+      if (state !== before.state && event.type === 'tick') expired++
       return result
     })
     if (next.size === 0 && more.length === 0) return results
@@ -140,6 +144,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
       changes.push({ key: keys.gone(number), value: frameJson(keys.gone(number), gone) })
     }
     await commit(changes)
+    if (expired > 0) options.onExpired(expired)
     for (const [group, standing] of next) batch.shelf.put(group, standing)
     for (const { number, gone } of leaving) retention.add(number, gone)
     apply()
@@ -353,6 +358,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
       return { ready: sum('ready'), leased: sum('leased') }
     },
     heldBytes: (id) => batchOf(id).shelf.heldBytes(),
+    volume: () => options.disk && { bytes: store.usedBytes(), freeBytes: options.disk.freeBytes() },
     full() {
       const { maxBytes, disk } = options
       const used = store.usedBytes()

@@ -12,6 +12,7 @@ export interface LedgerHooks {
   onFailure(error: StoreFailed): void
   /** A record that is not what was written, set aside. */
   onBad(key: string): void
+  onExpired(leases: number): void
 }
 
 /** Bytes of groups that have left which stay readable in memory. */
@@ -20,7 +21,7 @@ const KEPT_IN_MEMORY = 256 * 2 ** 20
 /** Throws PaddockError `invalid_config` where the folder is in use, or was written by a newer Paddock. */
 export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Ledger {
   const clock = () => performance.now() / 1000
-  const { onBad } = hooks
+  const { onBad, onExpired } = hooks
   const { path, max_bytes, keep_bytes, min_free_bytes } = settings
   if (path === undefined)
     return createLedger(createMemoryStore(), {
@@ -29,6 +30,7 @@ export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Le
       maxBytes: Number.POSITIVE_INFINITY,
       disk: null,
       onBad,
+      onExpired,
     })
   const store = openLmdbStore(path, hooks.onFailure)
   const freeBytes = () => {
@@ -42,6 +44,7 @@ export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Le
       maxBytes: max_bytes,
       disk: { freeBytes, minFreeBytes: min_free_bytes },
       onBad,
+      onExpired,
     })
   } catch (error) {
     store.close().catch(() => {})

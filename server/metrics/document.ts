@@ -15,7 +15,8 @@ Every closed combination of labels stands at 0 from the start. A label value tha
 Two laws hold at every scrape:
 
 - \`groups_started_total\` − \`groups_finished_total\` = \`groups_in_flight\`
-- \`groups_finished_total\` − \`groups_settled_total\` = \`queue_depth{queue="ready"}\` + \`leases_active\`
+- \`groups_finished_total\` + \`recovered_items_total{item="group"}\` − \`groups_settled_total\` =
+  \`queue_depth{queue="ready"}\` + \`leases_active\`
 
 Means and deviations of rewards come from the three sums (\`reward_positive_sum_total\` and so on) over \`reward_count\`: the
 \`_sum\` of a histogram with negative values falls, which Prometheus takes for a restart. The reward's unit is the episode.

@@ -49,7 +49,7 @@ export const LABEL_LISTS = {
   http_code: ['2xx', '3xx', '4xx', '429', '5xx'],
   retry_reason: ['connect', 'timeout', '429', '5xx', 'truncated', 'invalid'],
   sampling_param: ['temperature', 'top_p', 'top_k', 'max_tokens', 'seed', 'stop', 'n', 'other'],
-  token_kind: ['prompt', 'cached', 'completion', 'observation'],
+  token_kind: ['prompt', 'completion'],
   breaker_state: ['closed', 'open', 'half_open'],
   /** submit: open batches; episode: starts that wait for a slot; turn: jobs that wait for a thread; ready: finished groups. */
   queue: ['submit', 'episode', 'turn', 'ready'],
@@ -88,7 +88,8 @@ export const LABEL_LISTS = {
   ],
   /** The methods of the ledger. */
   store_op: ['submit', 'turn', 'seal', 'settle', 'lease', 'ack', 'nack', 'other'],
-  store_item: ['batch', 'group', 'episode', 'turn', 'lease'],
+  /** First part of a record's key. */
+  store_item: ['batch', 'event', 'group', 'delivery', 'blob', 'turn', 'other'],
   store_kind: ['db'],
   pause_reason: ['operator', 'contract', 'waste', 'backend', 'disk', 'memory'],
   canary_result: ['passed', 'refused'],

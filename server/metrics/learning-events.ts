@@ -9,6 +9,7 @@ import type { LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
 interface FinishedGroup {
+  id: string
   env: string
   mode: Mode
   judgement: Judgement
@@ -28,8 +29,12 @@ interface EndedAttempt {
   mode: Mode
   outcome: EpisodeOutcome
   header: EpisodeHeader | null
-  /** Start to seal. */
+  /** Start to seal, and those of them in which nobody was waited for. */
   seconds: number
+  playedSeconds: number
+  /** Who was asked for tokens. */
+  backend: string
+  group: string
   /** The episode's id, for exemplars. */
   episode: string
 }
@@ -57,6 +62,8 @@ export function createLearningEvents(
 ): LearningEvents {
   const inFlight = new Map<string, number>()
   const openings = new Map<string, number[]>()
+  /** Seconds in our own threads, and waiting for them, of groups that have not ended. */
+  const played = new Map<string, number>()
 
   function fly(env: string, mode: Mode, by: number): void {
     const key = `${env} ${mode}`
@@ -115,12 +122,16 @@ export function createLearningEvents(
       fly(env, mode, 1)
     },
     groupFinished(group) {
-      const { env, mode, judgement, cost, seconds, headers } = group
+      const { id, env, mode, judgement, cost, seconds, headers } = group
       const { verdict, level, stats } = judgement
       series.inc('groups_finished_total', { env, mode, outcome: verdict })
       fly(env, mode, -1)
       series.inc('cost_tokens_total', { env, mode, outcome: verdict }, cost.completion_tokens)
-      series.inc('cost_seconds_total', { env, resource: 'backend', outcome: verdict }, cost.seconds)
+      const charge = (resource: LabelValue<'resource'>, seconds: number) =>
+        series.inc('cost_seconds_total', { env, resource, outcome: verdict }, seconds)
+      charge('backend', cost.seconds)
+      charge('worker', played.get(id) ?? 0)
+      played.delete(id)
       series.observe('group_duration_seconds', { env, mode }, seconds)
       series.observe('group_scored_ratio', { env, mode }, stats.scored / stats.n)
       if (level) series.inc('groups_zero_variance_total', { env, mode, level })
@@ -129,13 +140,15 @@ export function createLearningEvents(
       countVariety(group)
       countFlat(group)
     },
-    attemptEnded({ env, mode, outcome, header, seconds }) {
+    attemptEnded({ env, mode, outcome, header, seconds, playedSeconds, group, backend }) {
+      played.set(group, (played.get(group) ?? 0) + playedSeconds)
       series.inc('attempts_total', { env, mode, outcome })
       series.inc('attempt_seconds_total', { env, mode, outcome }, seconds)
       const checked = isScored(outcome) || outcome === 'contract_violation'
       if (checked) series.inc('contract_records_total', { env })
       if (!header) return
-      const { violation, completion_tokens } = header
+      const { violation, completion_tokens, version_max } = header
+      if (version_max !== null) series.set('backend_policy_version', { backend }, version_max)
       series.inc('attempt_tokens_total', { env, mode, outcome }, completion_tokens)
       if (violation)
         series.inc('contract_violations_total', {

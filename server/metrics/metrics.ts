@@ -17,6 +17,8 @@ export interface MetricsSources {
   queueDepth(): { episodes: number; ready: number; leased: number }
   queueCapacity: { batches: number; ready: number }
   batches(): { open: number; heldBytes: number; paused: ReadonlySet<LabelValue<'pause_reason'>> }
+  /** Seconds since the oldest group became ready that waits for its first lease. */
+  oldestReady(): number
   backendInFlight(backend: string): number
   socketBytes(): number
   /** Null where the ledger keeps nothing on disk. */
@@ -56,6 +58,7 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
     series.set('queue_capacity', { queue: 'submit' }, queueCapacity.batches)
     series.set('queue_capacity', { queue: 'ready' }, queueCapacity.ready)
     series.set('queue_bytes', { queue: 'ready' }, batches.heldBytes)
+    series.set('queue_oldest_age_seconds', { queue: 'ready' }, sources.oldestReady())
     series.set('leases_active', {}, leased)
     for (const reason of LABEL_LISTS.pause_reason)
       series.set('admission_paused', { reason }, batches.paused.has(reason) ? 1 : 0)

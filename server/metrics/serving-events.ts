@@ -11,8 +11,6 @@ interface LeasedOut {
   mode: Mode
   /** 1 for the first time. */
   delivery: number
-  /** Seconds since it became ready; null where nobody knows. */
-  waited: number | null
   /** Announced version minus the oldest in the group; null where one of them is unknown. */
   staleness: number | null
 }
@@ -23,7 +21,6 @@ export interface ServingEvents {
   backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
   breaker(backend: string, state: LabelValue<'breaker_state'>): void
   retryBudget(backend: string, ratio: number): void
-  backendVersion(backend: string, version: number): void
   firstToken(backend: string, seconds: number): void
   tokenGap(backend: string, seconds: number): void
   /** A turn asked somebody beside the policy. */
@@ -36,10 +33,12 @@ export interface ServingEvents {
   /** What one job spent in its environment. */
   spent(spent: Spent): void
   leased(group: LeasedOut): void
-  leaseExpired(): void
+  /** From ready to the first lease. */
+  readyWaited(seconds: number): void
+  leasesExpired(leases: number): void
   /** What an ack or nack of one group came to. */
   acknowledged(result: AckResult): void
-  settled(mode: Mode, result: Settlement): void
+  settled(mode: Mode, result: Settlement, groups: number): void
   submittedAgain(): void
   trainerPolled(dialect: LabelValue<'dialect'>, groups: number): void
   calledBack(dialect: LabelValue<'dialect'>, result: LabelValue<'callback_result'>): void
@@ -48,7 +47,8 @@ export interface ServingEvents {
   heartbeat(step: number, checkpointStep: number | null, at: number): void
   trainerSkipped(reason: LabelValue<'skip_reason'>, groups: number): void
   policyVersion(version: number): void
-  budget(tokens: number): void
+  /** Tokens that a batch may sample at most. */
+  budgeted(tokens: number): void
   /** One answered request of our own HTTP; `route` is a path pattern. */
   httpAnswered(route: string, status: number, seconds: number): void
   socketOpened(): void
@@ -56,7 +56,8 @@ export interface ServingEvents {
   /** One commit of the ledger. */
   committed(op: LabelValue<'store_op'>, seconds: number): void
   commitFailed(op: LabelValue<'store_op'>): void
-  quarantined(item: LabelValue<'store_item'>): void
+  /** A damaged record of the ledger, by its key. */
+  quarantined(key: string): void
   recovered(item: LabelValue<'store_item'>, count: number): void
   draining(): void
 }
@@ -67,6 +68,7 @@ const FRUITLESS_TRIES = 3
 export function createServingEvents(series: Series, backends: readonly string[]): ServingEvents {
   const fruitless = new Map<string, number>()
   let sockets = 0
+  let budget = 0
 
   const showBreaker = (backend: string, now: LabelValue<'breaker_state'>) => {
     for (const state of LABEL_LISTS.breaker_state)
@@ -97,8 +99,6 @@ export function createServingEvents(series: Series, backends: readonly string[])
     backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
     breaker: showBreaker,
     retryBudget: (backend, ratio) => series.set('backend_retry_budget_ratio', { backend }, ratio),
-    backendVersion: (backend, version) =>
-      series.set('backend_policy_version', { backend }, version),
     firstToken: (backend, seconds) =>
       series.observe('time_to_first_token_seconds', { backend }, seconds),
     tokenGap: (backend, seconds) => series.observe('inter_token_seconds', { backend }, seconds),
@@ -116,14 +116,14 @@ export function createServingEvents(series: Series, backends: readonly string[])
         series.observe('tool_call_duration_seconds', { env }, seconds)
       }
     },
-    leased({ mode, delivery, waited, staleness }) {
+    leased({ mode, delivery, staleness }) {
       if (delivery > 1) series.inc('redeliveries_total', {})
-      else if (waited !== null) series.observe('ready_wait_seconds', {}, waited)
       if (staleness !== null) series.observe('group_staleness_versions', { mode }, staleness)
     },
-    leaseExpired: () => series.inc('leases_expired_total', {}),
+    readyWaited: (seconds) => series.observe('ready_wait_seconds', {}, seconds),
+    leasesExpired: (leases) => series.inc('leases_expired_total', {}, leases),
     acknowledged: (result) => series.inc('acks_total', { result }),
-    settled: (mode, result) => series.inc('groups_settled_total', { mode, result }),
+    settled: (mode, result, groups) => series.inc('groups_settled_total', { mode, result }, groups),
     submittedAgain: () => series.inc('submissions_deduplicated_total', {}),
     trainerPolled: (dialect, groups) =>
       series.inc('trainer_polls_total', { dialect, result: groups > 0 ? 'groups' : 'empty' }),
@@ -137,7 +137,10 @@ export function createServingEvents(series: Series, backends: readonly string[])
     trainerSkipped: (reason, groups) =>
       series.inc('trainer_skipped_groups_total', { reason }, groups),
     policyVersion: (version) => series.set('policy_version', {}, version),
-    budget: (tokens) => series.set('budget_tokens_limit', {}, tokens),
+    budgeted(tokens) {
+      budget += tokens
+      series.set('budget_tokens_limit', {}, budget)
+    },
     httpAnswered(route, status, seconds) {
       const code = httpCode(status)
       series.observe('http_request_duration_seconds', { route: routeOf(route), code }, seconds)
@@ -155,7 +158,10 @@ export function createServingEvents(series: Series, backends: readonly string[])
     },
     committed: (op, seconds) => series.observe('store_commit_seconds', { op }, seconds),
     commitFailed: (op) => series.inc('store_errors_total', { op }),
-    quarantined: (item) => series.inc('store_quarantined_total', { item }),
+    quarantined(key) {
+      const item = LABEL_LISTS.store_item.find((known) => key.startsWith(`${known}/`)) ?? 'other'
+      series.inc('store_quarantined_total', { item })
+    },
     recovered: (item, count) => series.inc('recovered_items_total', { item }, count),
     draining: () => series.set('draining', {}, 1),
   }

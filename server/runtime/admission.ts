@@ -35,14 +35,18 @@ export interface Admission {
 }
 
 /** What was seen to work, and what was wasted lately, is known over all batches. An evaluation is never stopped. */
-export function createAdmission(): Admission {
+export function createAdmission(
+  onCanary: (result: 'passed' | 'refused') => void = () => {},
+): Admission {
   let state = noAdmission
 
   function feed(event: AdmissionEvent, listener: AdmissionListener): void {
-    const before = state.batches[event.batch]?.pause ?? null
+    const { pause: before = null, canaries = {} } = state.batches[event.batch] ?? {}
     const next = admissionReducer(state, event)
     state = next.state
     const pause = state.batches[event.batch]?.pause ?? null
+    if (event.type === 'end' && canaries[event.combination] === event.group)
+      onCanary(pause?.group === event.group ? 'refused' : 'passed')
     if (pause && !before) listener.onPause(pause)
     for (const group of next.started) listener.start(group)
   }

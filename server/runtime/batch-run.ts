@@ -228,7 +228,7 @@ export function startBatch(
     group: GroupRun,
     index: number,
     attempt: number,
-    { sealed, outcome, reason, seconds, policySeconds }: PlayedAttempt,
+    { sealed, outcome, reason, seconds, policySeconds, askedSeconds }: PlayedAttempt,
   ): Promise<void> {
     const header = sealed?.header ?? null
     const cost = {
@@ -242,7 +242,18 @@ export function startBatch(
     // The group may have been given up while this attempt was played.
     if (!(await tell(group, event, () => ledger.end(placeOf(group, index), event, sealed)))) return
     const env = group.known.task.environment
-    const ended = { env, mode, outcome, header, seconds, episode: episodeId(group, index) }
+    const asked = Object.values(askedSeconds).reduce((sum, one) => sum + one, policySeconds)
+    const ended = {
+      env,
+      mode,
+      outcome,
+      header,
+      seconds,
+      playedSeconds: Math.max(0, seconds - asked),
+      backend: plan.policy.backend,
+      group: group.id,
+      episode: episodeId(group, index),
+    }
     metrics.attemptEnded(ended)
     const member = group.state.members[index]
     if (member?.phase === 'waiting') {
@@ -370,6 +381,7 @@ export function startBatch(
     const suspect = greedySuspect(group)
     if (as === 'dropped') world.onDropped(group.id, verdict, firstReason(group))
     metrics.groupFinished({
+      id: group.id,
       env: group.known.task.environment,
       mode,
       judgement,

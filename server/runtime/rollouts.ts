@@ -9,6 +9,7 @@ import { packMap } from '../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
 import type { LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
+import { countSettlements } from '../metrics/measured-ledger.ts'
 import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
@@ -56,7 +57,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   }
   const batchWorld: BatchWorld = {
     ...world,
-    admission: createAdmission(),
+    admission: createAdmission(metrics.canaryChecked),
     maxEvents: config.limits.max_events,
     onDelivery: holdWhenFull,
   }
@@ -76,6 +77,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     submitted.set(id, asked)
     await forgetOldBatches()
     scheduler.gate(id, gateOf(plan, runs.size + 1))
+    metrics.budgeted(request.tasks.length * request.group_size * request.limits.max_tokens)
+    countSettlements(ledger, { id, mode: request.mode }, metrics)
     runs.set(id, startBatch(plan, batchWorld))
     holdWhenFull()
     return accepted(request, id)
@@ -134,6 +137,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const { plan, obstacle } = await restorePlan(entry, planWorld)
       const past = { events, obstacle: damage ?? obstacle, life }
       scheduler.gate(entry.id, gateOf(plan, batches.length))
+      metrics.recovered('batch', 1)
+      countSettlements(ledger, { id: entry.id, mode: plan.request.mode }, metrics)
       runs.set(entry.id, startBatch(plan, batchWorld, past))
     }
     holdWhenFull()
@@ -176,6 +181,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   function tellAcknowledged(results: readonly AckResult[]): void {
     metrics.trainerSeen(world.now())
     for (const result of results) metrics.acknowledged(result)
+    const nacked = results.filter((result) => result === 'nacked').length
+    if (nacked > 0) metrics.trainerSkipped('other', nacked)
   }
 
   /** Versions between the announced one and a group's oldest; null where one of them is unknown. */
@@ -283,11 +290,11 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
         metrics.leased({
           mode: run.plan.request.mode,
           delivery: lease.delivery,
-          waited: null,
           staleness: staleness(run, record.head.policy.version_min),
         })
       const done = leased.length === 0 && run.isDone()
       const native = form === 'json' || form === 'msgpack'
+      metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
       const groups = leased.map((group) => envelope(group, !native))
       const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
       const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {

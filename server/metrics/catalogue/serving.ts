@@ -179,7 +179,11 @@ export const COST = {
     'seconds',
     'Backend and thread seconds charged to a group at its end, by verdict',
   ),
-  budget_tokens_limit: gauge('', 'tokens', 'Token budget of what runs; 0 for none'),
+  budget_tokens_limit: gauge(
+    '',
+    'tokens',
+    'Tokens that the batches admitted so far may sample at most',
+  ),
   admission_paused: gauge(
     'reason:pause_reason',
     'bool',
