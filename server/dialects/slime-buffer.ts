@@ -1,17 +1,17 @@
-// slime's rollout buffer over the service: a run of batches, each poll an answer of leased groups, acknowledged by the next.
+// slime's rollout buffer over the service: each poll is answered with leased groups, and acknowledges the answer before.
 import { PaddockError } from '../../protocol/errors.ts'
 import { canonicalJson, type JsonObject } from '../../protocol/json.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
 import { foreignBatch } from './foreign-batch.ts'
 import { createLock } from './lock.ts'
-import { answerBody, type GroupFigures, listText, nothing, statsOf } from './slime-answer.ts'
-import { instanceOf } from './slime-items.ts'
+import { answerBody, listText, nothing, statsOf } from './slime-answer.ts'
+import { createSlimeBatches } from './slime-batches.ts'
 import {
-  type HandedOut,
   isOver,
   newRun,
   placeOf,
+  type SlimeEvent,
   type SlimeRun,
   slimeReducer,
 } from './slime-run.ts'
@@ -51,8 +51,6 @@ export interface SlimeBuffer {
 const BATCHES_AHEAD = 2
 /** Groups of one where slime's batch size is not set. */
 const GROUPS_A_BATCH = 32
-/** A group whose lease has run out goes back, and is let go when it comes again: it was handed out. */
-const LEASE_S = 600
 const NOTE = 'slime'
 
 /** All that is remembered; the tasks of a run, which do not change, lie in a note of their own. */
@@ -60,8 +58,7 @@ interface Kept {
   run: SlimeRun
   start: SlimeStart
   written: Written
-  /** Keys of the written groups in the last answer. */
-  handedOut: string[]
+  /** How many runs there were, for their names. */
   runs: number
 }
 
@@ -77,6 +74,7 @@ export function createSlimeBuffer(
 ): SlimeBuffer {
   const settings = config.dialects.slime
   const batchSize = settings.rollout_batch_size ?? GROUPS_A_BATCH
+  const batches = createSlimeBatches(service)
   const lock = createLock()
   let current: Current | null = null
   let loaded = false
@@ -96,11 +94,12 @@ export function createSlimeBuffer(
     await service.keepNote(NOTE, kept as unknown as JsonObject)
   }
 
-  const feed = (state: Current, ...events: Parameters<typeof slimeReducer>[1][]): Current => ({
+  const feed = (state: Current, ...events: SlimeEvent[]): Current => ({
     ...state,
     run: events.reduce(slimeReducer, state.run),
   })
 
+  /** What the request asks for; `selected` says whether its input file was one of ours. */
   async function resolve(
     request: StartRequest,
   ): Promise<{ start: SlimeStart; tasks: SelectedTask[]; selected: boolean }> {
@@ -121,72 +120,48 @@ export function createSlimeBuffer(
       url: settings.engine === 'request' ? request.remote_engine_url || null : null,
       sampling: samplingOf(request),
     }
-    return {
-      start,
-      tasks: selection ?? known.map((task) => ({ task })),
-      selected: selection !== null,
-    }
+    const tasks = selection ?? known.map((task) => ({ task }))
+    return { start, tasks, selected: selection !== null }
   }
 
-  /** The run of before where it is the same training: not polled yet, or resumed with what it had. */
-  async function begin(start: SlimeStart, tasks: SelectedTask[], skip: number[]): Promise<Current> {
+  /** The run of before where it is the same training: not polled yet, or resumed with what it had. Else a new one. */
+  async function begin(
+    start: SlimeStart,
+    tasks: SelectedTask[],
+    skip: readonly unknown[],
+  ): Promise<Current> {
     const before = await load()
     const total = tasks.length * start.epochs
-    const same =
-      before !== null &&
-      canonicalJson([before.start.pack, before.start.group_size, before.tasks]) ===
-        canonicalJson([start.pack, start.group_size, tasks])
-    if (before && same && (!before.run.polled || skip.length > 0)) {
-      await release(before, new Set(skip))
-      // What runs asks an engine that is gone.
-      if (before.start.url !== start.url)
-        for (const { id } of before.run.batches) await known(() => service.cancel(id))
-      return { ...feed(before, { type: 'restart', skip, total }), start, handedOut: [] }
+    const of = (one: Pick<Current, 'start' | 'tasks'>) =>
+      canonicalJson([one.start.pack, one.start.group_size, one.tasks] as never)
+    const same = before !== null && of(before) === of({ start, tasks })
+    const instances = skippedInstances(skip)
+    if (same && (!before.run.polled || skip.length > 0)) {
+      await settleAnswer(before, new Set(instances))
+      const written = withoutGroups(
+        before.written,
+        skip.map((id) => JSON.stringify(id)),
+      )
+      // What plays asks an engine that is gone.
+      if (before.start.url !== start.url) await batches.cancel(before.run)
+      return { ...feed(before, { type: 'restart', skip: instances, total }), start, written }
     }
-    if (before) await forget(before)
+    if (before) {
+      await batches.nack(before.run.answer?.groups ?? [])
+      await batches.discard(before.run)
+    }
     const runs = (before?.runs ?? 0) + 1
-    const run = newRun(`slime-${runs}`, total, skip)
+    const run = newRun(`slime-${runs}`, total, instances)
     await service.keepNote(tasksNote(run.id), { tasks } as unknown as JsonObject)
-    return { run, start, tasks, written: NOTHING_WRITTEN, handedOut: [], runs }
+    return { run, start, tasks, written: NOTHING_WRITTEN, runs }
   }
 
   /** Of the last answer of a trainer that is back: what it has is acknowledged, the rest handed out again. */
-  async function release({ run }: Current, has: ReadonlySet<number>): Promise<void> {
+  async function settleAnswer({ run }: Current, has: ReadonlySet<number>): Promise<void> {
     const groups = run.answer?.groups ?? []
-    const isKnown = (group: HandedOut) => has.has(placeOf(run, group)?.instance ?? -1)
-    await answerLeases('ack', groups.filter(isKnown))
-    await answerLeases(
-      'nack',
-      groups.filter((group) => !isKnown(group)),
-    )
-  }
-
-  async function forget({ run }: Current): Promise<void> {
-    await answerLeases('nack', run.answer?.groups ?? [])
-    for (const { id } of run.batches) await known(() => service.discard(id))
-  }
-
-  async function answerLeases(how: 'ack' | 'nack', handed: readonly HandedOut[]): Promise<void> {
-    for (const batch of new Set(handed.map((group) => group.batch))) {
-      const groups = handed.filter((group) => group.batch === batch)
-      await known(() =>
-        service[how](batch, { groups: groups.map(({ id, lease }) => ({ id, lease })) }),
-      )
-    }
-  }
-
-  /** Groups that never come are played again, or given up; a batch that the server has lost is played again whole. */
-  async function account(state: Current): Promise<Current> {
-    let next = state
-    for (const { id: batch } of state.run.batches) {
-      const progress = await known(async () => service.progress(batch))
-      if (!progress) next = feed(next, { type: 'lost', batch })
-      for (const { id, verdict } of progress?.groups.dropped ?? []) {
-        const why = FLAT.has(verdict) ? 'flat' : MACHINERY.has(verdict) ? 'machinery' : 'task'
-        next = feed(next, { type: 'dropped', batch, index: indexOf(id), why })
-      }
-    }
-    return next
+    const kept = groups.filter((group) => has.has(placeOf(run, group)?.instance ?? -1))
+    await batches.ack(kept)
+    await batches.nack(groups.filter((group) => !kept.includes(group)))
   }
 
   /** Submits until two batches have groups that were not handed out, or the passes are over. */
@@ -195,11 +170,11 @@ export function createSlimeBuffer(
     while (next.run.batches.length < BATCHES_AHEAD) {
       const batch = `${next.run.id}.${next.run.opened}`
       const opened = feed(next, { type: 'open', batch, count: batchSize })
-      if (opened === next || opened.run.opened === next.run.opened) return next
+      if (opened.run === next.run) return next
       // First the note: a batch that it names and the server does not know is played again.
       await keep(opened)
       try {
-        await service.submit(requestOf(opened, batch))
+        await batches.submit(requestOf(opened, batch))
       } catch (error) {
         await keep(feed(opened, { type: 'lost', batch }))
         throw error
@@ -220,82 +195,49 @@ export function createSlimeBuffer(
     return foreignBatch(ask, settings.batch, config.backends)
   }
 
-  /** Leases what is ready, up to what the trainer's batch still lacks. */
-  async function lease(state: Current) {
-    const handed: HandedOut[] = []
-    const bodies: Uint8Array[] = []
-    const stats: GroupFigures[] = []
-    const instances: number[] = []
-    const { rollout_batch_size: size } = settings
-    let room = size === null ? 1024 : size - (state.run.arrived % size)
-    const form = { kind: 'slime', reward: settings.reward, at: now() } as const
-    for (const { id: batch } of state.run.batches) {
-      if (room === 0) break
-      const request = { max: Math.min(room, 1024), lease_s: LEASE_S, wait_s: 0 }
-      const answer = await service.lease(batch, request, form, new AbortController().signal)
-      const leased = answer.groups.map((head) => ({
-        head,
-        group: { batch, index: indexOf(head.id), id: head.id, lease: head.lease.id },
-      }))
-      const arrived = leased.filter(({ group }) => placeOf(state.run, group) === null)
-      if (arrived.length > 0) {
-        // Handed out before its lease ran out: it is not handed out twice. The rest comes with the next poll.
-        await answerLeases(
-          'ack',
-          arrived.map(({ group }) => group),
-        )
-        await answerLeases(
-          'nack',
-          leased.filter((one) => !arrived.includes(one)).map(({ group }) => group),
-        )
-        continue
-      }
-      if (leased.length === 0) continue
-      bodies.push(answer.body)
-      for (const { head, group } of leased) {
-        handed.push(group)
-        instances.push(instanceOf(head))
-        stats.push({ n: head.stats.scored, mean: head.stats.mean ?? 0 })
-      }
-      room -= leased.length
-    }
-    return { handed, bodies, stats, instances, room }
+  /** The last answer has arrived where it was sent; what became of the batches since is accounted for. */
+  async function catchUp(state: Current): Promise<{ next: Current; paused: string | null }> {
+    const { answer } = state.run
+    if (answer?.sent) await batches.ack(answer.groups)
+    else await batches.nack(answer?.groups ?? [])
+    const written = answer?.sent ? withoutGroups(state.written, answer.written) : state.written
+    const polled = feed({ ...state, written }, { type: 'poll' })
+    const { events, paused } = await batches.news(polled.run)
+    const next = feed(polled, ...events)
+    await keep(next)
+    return { next, paused }
   }
 
   async function answer(): Promise<Uint8Array> {
     const state = await load()
     if (!state) return nothing('no rollout was started here: start the trainer again')
-    const { run, handedOut, written } = state
-    const groups = run.answer?.groups ?? []
-    await answerLeases(run.answer?.sent ? 'ack' : 'nack', groups)
-    const arrived = run.answer?.sent ? withoutGroups(written, handedOut) : written
-    let next = feed({ ...state, written: arrived, handedOut: [] }, { type: 'poll' })
-    next = await account(next)
-    await keep(next)
-    let problem = ''
+    const { next: caughtUp, paused } = await catchUp(state)
+    let next = caughtUp
+    let problem = paused
     try {
-      next = await playAhead(next)
+      next = await playAhead(caughtUp)
     } catch (error) {
-      if (!(error instanceof PaddockError) || error.code === 'internal') throw error
+      if (!(error instanceof PaddockError)) throw error
       // What is ready goes out all the same.
       problem = error.message
-      next = current ?? next
+      next = current ?? caughtUp
     }
-    const leased = await lease(next)
-    const whole = wholeGroups(next.written, next.start.group_size).slice(0, leased.room)
-    if (leased.handed.length + whole.length === 0) {
-      const over = isOver(next.run)
-        ? `: all ${next.run.total} groups were played, raise --num-epoch`
-        : ''
-      return nothing(`No data available to read${problem && `: ${problem}`}${over}`)
-    }
-    const event = { type: 'answer', groups: leased.handed } as const
-    await keep({ ...feed(next, event), handedOut: whole.map(([key]) => key) })
+    const { rollout_batch_size: size, reward } = settings
+    const room = size === null ? Number.MAX_SAFE_INTEGER : size - (next.run.arrived % size)
+    const leased = await batches.lease(next.run, room, { kind: 'slime', reward, at: now() })
+    const whole = wholeGroups(next.written, next.start.group_size).slice(
+      0,
+      room - leased.handed.length,
+    )
+    if (leased.handed.length + whole.length === 0) return nothing(whyNothing(next.run, problem))
+    const written = whole.map(([key]) => key)
+    await keep(feed(next, { type: 'answer', groups: leased.handed, written }))
     const items = whole.map(([, of]) => of)
-    const bodies = [...leased.bodies, ...items.map(listText)]
-    const stats = [...leased.stats, ...items.map(statsOf)]
-    const finished = [...leased.instances, ...items.map(idOf), ...next.run.flat]
-    return answerBody(bodies, stats, finished)
+    return answerBody(
+      [...leased.bodies, ...items.map(listText)],
+      [...leased.figures, ...items.map(statsOf)],
+      [...leased.instances, ...items.map(idOf), ...next.run.flat],
+    )
   }
 
   return {
@@ -303,7 +245,7 @@ export function createSlimeBuffer(
       const release = await lock()
       try {
         const { start, tasks, selected } = await resolve(request)
-        const begun = await begin(start, tasks, skippedInstances(request))
+        const begun = await begin(start, tasks, request.skip_instance_ids ?? [])
         await keep(begun)
         const playing = await playAhead(begun)
         const { input_file } = request
@@ -364,27 +306,14 @@ export function createSlimeBuffer(
   }
 }
 
-const FLAT = new Set(['zero_variance'])
-const MACHINERY = new Set(['infra', 'timeout', 'aborted'])
-
 const tasksNote = (run: string): string => `${NOTE}.tasks.${run}`
 
 function packNames(service: Service): string {
   return [...new Set(service.tasks().map(({ pack }) => pack))].join(', ')
 }
 
-/** `slime-1.0.g3` is the group at 3 of its batch. */
-function indexOf(group: string): number {
-  return Number(group.slice(group.lastIndexOf('.g') + 2))
-}
-
-/** Null where the server does not know the batch any more. */
-async function known<T>(ask: () => Promise<T>): Promise<T | null> {
-  try {
-    return await ask()
-  } catch (error) {
-    if (error instanceof PaddockError && (error.code === 'not_found' || error.code === 'gone'))
-      return null
-    throw error
-  }
+function whyNothing(run: SlimeRun, problem: string | null): string {
+  const message = 'No data available to read'
+  if (isOver(run)) return `${message}: all ${run.total} groups were played; raise --num-epoch`
+  return problem === null ? message : `${message}: ${problem}`
 }

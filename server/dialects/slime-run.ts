@@ -31,8 +31,8 @@ export interface SlimeRun {
   batches: { id: string; places: (Place | null)[] }[]
   /** How many batches there were, for their names. */
   opened: number
-  /** The last answer until the next poll: `sent` once its last byte is out. */
-  answer: { sent: boolean; groups: HandedOut[] } | null
+  /** The last answer until the next poll: `sent` once its last byte is out; `written` are keys of written groups in it. */
+  answer: { sent: boolean; groups: readonly HandedOut[]; written: readonly string[] } | null
   /** Instances whose flat groups were dropped, of which the trainer has not heard yet. */
   flat: number[]
   /** Groups that arrived since the trainer's start. */
@@ -48,7 +48,7 @@ export type SlimeEvent =
   | { type: 'lost'; batch: string }
   /** A group was dropped. What the machinery did is played again for ever, what the task did a few times. */
   | { type: 'dropped'; batch: string; index: number; why: 'machinery' | 'task' | 'flat' }
-  | { type: 'answer'; groups: HandedOut[] }
+  | { type: 'answer'; groups: readonly HandedOut[]; written: readonly string[] }
   | { type: 'sent' }
   /** The next poll: what was sent has arrived, anything else goes back to be handed out again. */
   | { type: 'poll' }
@@ -101,14 +101,14 @@ export function slimeReducer(run: SlimeRun, event: SlimeEvent): SlimeRun {
       return { ...settle(run, [event]), again, flat }
     }
     case 'answer':
-      return { ...run, answer: { sent: false, groups: event.groups } }
+      return { ...run, answer: { sent: false, groups: event.groups, written: event.written } }
     case 'sent':
       return run.answer ? { ...run, answer: { ...run.answer, sent: true } } : run
     case 'poll': {
       const { answer } = run
       const now = { ...run, answer: null, polled: true }
       if (!answer?.sent) return now
-      const arrived = run.arrived + answer.groups.length
+      const arrived = run.arrived + answer.groups.length + answer.written.length
       return { ...settle(now, answer.groups), flat: [], arrived }
     }
     case 'restart':

@@ -63,9 +63,7 @@ export function samplingOf({ sampling_params, max_tokens }: StartRequest): Slime
 }
 
 /** The ids of `skip_instance_ids` that can be ours. */
-export function skippedInstances({ skip_instance_ids }: StartRequest): number[] {
-  const ids = (skip_instance_ids ?? []).map((id) =>
-    typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id,
-  )
+export function skippedInstances(skip: readonly unknown[]): number[] {
+  const ids = skip.map((id) => (typeof id === 'string' && /^\d+$/.test(id) ? Number(id) : id))
   return [...new Set(ids.filter((id): id is number => Number.isSafeInteger(id) && Number(id) >= 0))]
 }

@@ -65,7 +65,8 @@ export function wholeGroups(written: Written, groupSize: number): [string, JsonO
 /** The state once these groups have arrived. */
 export function withoutGroups(written: Written, keys: readonly string[]): Written {
   const groups = Object.entries(written.groups).filter(([key]) => !keys.includes(key))
-  return { groups: Object.fromEntries(groups), arrived: [...written.arrived, ...keys] }
+  const gone = Object.keys(written.groups).filter((key) => keys.includes(key))
+  return { groups: Object.fromEntries(groups), arrived: [...written.arrived, ...gone] }
 }
 
 /** The `instance_id` of a written group. */

@@ -1,0 +1,136 @@
+// The batches of a slime run in the service: submitted with their instances, leased from, accounted for, let go.
+import type { BatchRequest } from '../../protocol/batch.ts'
+import { PaddockError } from '../../protocol/errors.ts'
+import type { Service } from '../service.ts'
+import type { GroupFigures } from './slime-answer.ts'
+import { instanceOf, type SlimeForm } from './slime-items.ts'
+import { type HandedOut, placeOf, type SlimeEvent, type SlimeRun } from './slime-run.ts'
+
+/** What is handed out: `bodies` are lists of items as JSON text, one for each lease. */
+export interface Leased {
+  handed: HandedOut[]
+  bodies: Uint8Array[]
+  figures: GroupFigures[]
+  instances: number[]
+}
+
+export interface SlimeBatches {
+  submit(request: BatchRequest): Promise<void>
+  /** What has happened to the run's batches since: groups that never come, batches that the server has lost. */
+  news(run: SlimeRun): Promise<{ events: SlimeEvent[]; paused: string | null }>
+  /** Up to `room` ready groups of the run's batches, oldest batch first. */
+  lease(run: SlimeRun, room: number, form: SlimeForm): Promise<Leased>
+  ack(handed: readonly HandedOut[]): Promise<void>
+  nack(handed: readonly HandedOut[]): Promise<void>
+  /** Withdraws what plays; what has finished stays to be leased. */
+  cancel(run: SlimeRun): Promise<void>
+  /** Withdraws what plays, and lets go of what has finished. */
+  discard(run: SlimeRun): Promise<void>
+}
+
+/** A group whose lease runs out before the next poll comes back and is then acknowledged: it was handed out. */
+const LEASE_S = 600
+/** The largest lease that the service takes. */
+const MAX_LEASE = 1024
+
+const FLAT = new Set(['zero_variance'])
+const MACHINERY = new Set(['infra', 'timeout', 'aborted'])
+
+export function createSlimeBatches(service: Service): SlimeBatches {
+  const answer = async (how: 'ack' | 'nack', handed: readonly HandedOut[]) => {
+    for (const batch of new Set(handed.map((group) => group.batch))) {
+      const groups = handed
+        .filter((group) => group.batch === batch)
+        .map(({ id, lease }) => ({ id, lease }))
+      for (let at = 0; at < groups.length; at += MAX_LEASE)
+        await known(() => service[how](batch, { groups: groups.slice(at, at + MAX_LEASE) }))
+    }
+  }
+
+  async function newsOf(batch: string): Promise<{ events: SlimeEvent[]; paused: string | null }> {
+    const progress = await known(async () => service.progress(batch))
+    if (!progress) return { events: [{ type: 'lost', batch }], paused: null }
+    const dropped = progress.groups.dropped.map(({ id, verdict }): SlimeEvent => {
+      const why = FLAT.has(verdict) ? 'flat' : MACHINERY.has(verdict) ? 'machinery' : 'task'
+      return { type: 'dropped', batch, index: indexOf(id), why }
+    })
+    // What is open in a batch that is over went as stale, or was given up undelivered.
+    const over: SlimeEvent[] = progress.done ? [{ type: 'lost', batch }] : []
+    return { events: [...dropped, ...over], paused: progress.pause?.message ?? null }
+  }
+
+  /** Groups that were handed out before their lease ran out are not handed out again. */
+  async function leaseOf(run: SlimeRun, batch: string, max: number, form: SlimeForm) {
+    for (;;) {
+      const { signal } = new AbortController()
+      const request = { max, lease_s: LEASE_S, wait_s: 0 }
+      const { body, groups: heads } = await service.lease(batch, request, form, signal)
+      const handed = heads.map((head) => {
+        return { batch, index: indexOf(head.id), id: head.id, lease: head.lease.id }
+      })
+      const arrived = handed.filter((group) => placeOf(run, group) === null)
+      if (arrived.length === 0) return { body, heads, handed }
+      await answer('ack', arrived)
+      await answer(
+        'nack',
+        handed.filter((group) => !arrived.includes(group)),
+      )
+    }
+  }
+
+  return {
+    async submit(request) {
+      await service.submit(request)
+    },
+
+    async news({ batches }) {
+      const all = await Promise.all(batches.map(({ id }) => newsOf(id)))
+      const paused = all.map((one) => one.paused).find((reason) => reason !== null)
+      return { events: all.flatMap(({ events }) => events), paused: paused ?? null }
+    },
+
+    async lease(run, room, form) {
+      const leased: Leased = { handed: [], bodies: [], figures: [], instances: [] }
+      for (const { id: batch } of run.batches) {
+        const max = Math.min(room - leased.handed.length, MAX_LEASE)
+        if (max <= 0) break
+        const { body, heads, handed } = await leaseOf(run, batch, max, form)
+        if (handed.length === 0) continue
+        leased.bodies.push(body)
+        leased.handed.push(...handed)
+        leased.instances.push(...heads.map(instanceOf))
+        leased.figures.push(
+          ...heads.map(({ stats }) => ({ n: stats.scored, mean: stats.mean ?? 0 })),
+        )
+      }
+      return leased
+    },
+
+    ack: (handed) => answer('ack', handed),
+    nack: (handed) => answer('nack', handed),
+
+    async cancel({ batches }) {
+      for (const { id } of batches) await known(() => service.cancel(id))
+    },
+
+    async discard({ batches }) {
+      for (const { id } of batches) await known(() => service.discard(id))
+    },
+  }
+}
+
+/** `slime-1.0.g3` is the group at 3 of its batch. */
+function indexOf(group: string): number {
+  return Number(group.slice(group.lastIndexOf('.g') + 2))
+}
+
+/** Null where the server does not know the batch any more. */
+async function known<T>(ask: () => Promise<T>): Promise<T | null> {
+  try {
+    return await ask()
+  } catch (error) {
+    const gone = error instanceof PaddockError && ['not_found', 'gone'].includes(error.code)
+    if (gone) return null
+    throw error
+  }
+}
