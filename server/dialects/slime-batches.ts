@@ -7,7 +7,7 @@ import { instanceOf, type SlimeForm } from './slime-items.ts'
 import { type HandedOut, placeOf, type SlimeEvent, type SlimeRun } from './slime-run.ts'
 
 /** What is handed out: `bodies` are lists of items as JSON text, one for each lease. */
-export interface Leased {
+interface Leased {
   handed: HandedOut[]
   bodies: Uint8Array[]
   figures: GroupFigures[]
