@@ -60,7 +60,8 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
     nack: answer('nack'),
     note: async (name) => structuredClone(notes.get(name) ?? null),
     async keepNote(name, value) {
-      notes.set(name, structuredClone(value))
+      if (value === null) notes.delete(name)
+      else notes.set(name, structuredClone(value))
     },
   })
   return { service, told, known }

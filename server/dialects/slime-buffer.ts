@@ -149,6 +149,7 @@ export function createSlimeBuffer(
     if (before) {
       await batches.nack(before.run.answer?.groups ?? [])
       await batches.discard(before.run)
+      await service.keepNote(tasksNote(before.run.id), null)
     }
     const runs = (before?.runs ?? 0) + 1
     const run = newRun(`slime-${runs}`, total, instances)
