@@ -108,6 +108,8 @@ export const batchRequestSchema = z
       .strictObject({
         estimator: z.string().default('grpo'),
         settings: jsonObjectSchema.default({}),
+        /** Groups that are whitened together, as they finish, where an estimator whitens; default: the whole batch. */
+        window: z.int().min(2).max(10_000).optional(),
       })
       .prefault({}),
     limits: limitsSchema.prefault({}),

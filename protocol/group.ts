@@ -37,6 +37,31 @@ interface DeliveredTurn {
   anchor: string
 }
 
+/** What the trainer's loss divides by: travels beside the advantages, never folded into them. */
+export interface LossNormalizer {
+  kind: 'constant' | 'tokens_in_sample' | 'tokens_in_batch'
+  /** The constant in tokens; null where the trainer counts its own. */
+  value: number | null
+}
+
+/** Over which groups the advantages were whitened or scaled. */
+export interface WhitenedSet {
+  over: 'batch' | 'window'
+  /** How many groups with votes it holds, and the id of the first: groups of one set have the same. */
+  groups: number
+  first: string
+  mean: number | null
+  std: number | null
+}
+
+export interface ComponentStats {
+  mean: number | null
+  /** Population standard deviation over the scored episodes that have the component. */
+  std: number | null
+  /** True where no two of them differ: the component says nothing in this group. */
+  flat: boolean
+}
+
 export interface GroupStats {
   n: number
   scored: number
@@ -45,6 +70,10 @@ export interface GroupStats {
   std: number | null
   /** How many different completions the scored episodes hold. */
   distinct: number
+  /** Of the contract's components, by name. */
+  components: Record<string, ComponentStats>
+  /** Share of steps whose state another step of the group shares; null where the estimator reads no anchors. */
+  shared_anchor_share: number | null
 }
 
 export interface DeliveredEpisode {
@@ -82,6 +111,9 @@ export interface DeliveredGroup {
   /** `name@version#hash` of the reward contract. */
   contract: string
   estimator: string
+  loss_normalizer: LossNormalizer
+  /** Null where each group stands for itself. */
+  whitened: WhitenedSet | null
   policy: { model: string | null; version_min: number | null; version_max: number | null }
   stats: GroupStats
   cost: GroupCost

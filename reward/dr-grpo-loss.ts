@@ -1,5 +1,5 @@
 // The second half of Dr. GRPO as numbers: what a trainer's loss is when token sums are divided by a constant, or not.
-import type { LossNormalizer } from './estimator.ts'
+import type { LossNormalizer } from '../protocol/group.ts'
 
 export interface LossInput {
   /** One per sequence. */

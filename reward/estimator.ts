@@ -1,5 +1,6 @@
 // What an advantage estimator is: groups of scores in, one advantage per member (and per step) out, in Float64.
 import type { ZodType } from 'zod'
+import type { LossNormalizer } from '../protocol/group.ts'
 
 /** One scored step (turn) of a member: its reward and the anchor of the state in which it was taken. */
 export interface StepScore {
@@ -46,15 +47,6 @@ export interface GroupAdvantages {
   id: string
   members: MemberAdvantage[]
   explain: GroupFigures
-}
-
-/**
- * What the trainer's loss divides each token sum by. It travels beside the advantage and is never folded into it.
- * `value` is the constant; null where the trainer knows it (its generation budget, or the counts of its own tokens).
- */
-export interface LossNormalizer {
-  kind: 'constant' | 'tokens_in_sample' | 'tokens_in_batch'
-  value: number | null
 }
 
 export interface ComponentFigures {

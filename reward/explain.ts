@@ -1,10 +1,10 @@
 // Why each advantage of a group is what it is, for a person: the figures, and a sentence for each member.
+import type { LossNormalizer } from '../protocol/group.ts'
 import type {
   ComponentFigures,
   GroupAdvantages,
   GroupFigures,
   GroupScores,
-  LossNormalizer,
   MemberAdvantage,
   MemberScore,
 } from './estimator.ts'
@@ -27,6 +27,11 @@ export interface GroupExplanation {
   members: { id: string; reward: number | null; advantage: number | null; because: string }[]
   /** What holds for the whole group. */
   remarks: string[]
+}
+
+/** An estimator's answer for one group, with its explanation. */
+export interface EstimatedGroup extends GroupAdvantages {
+  explanation: GroupExplanation
 }
 
 /** Explains one group from its scores and what an estimator made of them; members in their order. */

@@ -144,7 +144,7 @@ describe('a group that is short', () => {
 
   test('of episodes that were never played is aborted', () => {
     expect(judge([scored(1)], { groupSize: 4 }).verdict).toBe('aborted')
-    expect(judge([], { groupSize: 4 }).stats).toEqual({
+    expect(judge([], { groupSize: 4 }).stats).toMatchObject({
       n: 4,
       scored: 0,
       mean: null,
@@ -158,11 +158,23 @@ describe('the figures of a group', () => {
   test('are over scored episodes, with the population deviation', () => {
     const episodes = [scored(2), scored(4), scored(4), scored(4), scored(5), scored(5), scored(7)]
     const { stats } = judge([...episodes, scored(9), failed('timeout')], { contract: open })
-    expect(stats).toEqual({ n: 9, scored: 8, mean: 5, std: 2, distinct: 5 })
+    expect(stats).toMatchObject({ n: 9, scored: 8, mean: 5, std: 2, distinct: 5 })
   })
 
   test('have deviation 0 exactly for seven times 0.7', () => {
     expect(judge(Array.from({ length: 7 }, () => scored(0.7))).stats.std).toBe(0)
+  })
+})
+
+test('components have figures of their own, over the episodes that have them', () => {
+  const of = (solved: number, brief: number | null) => ({
+    ...scored(1),
+    rewards: { solved, brief },
+  })
+  const { stats } = judge([of(1, 0.5), of(0, null), of(1, 0.5), of(0, 0.5)])
+  expect(stats.components).toEqual({
+    solved: { mean: 0.5, std: 0.5, flat: false },
+    brief: { mean: 0.5, std: 0, flat: true },
   })
 })
 

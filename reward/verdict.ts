@@ -1,7 +1,7 @@
 // One verdict for a finished group: do its rewards carry a signal, or what failed.
 import type { RewardContract } from '../protocol/contract.ts'
 import { PaddockError } from '../protocol/errors.ts'
-import type { GroupStats } from '../protocol/group.ts'
+import type { ComponentStats, GroupStats } from '../protocol/group.ts'
 import {
   EPISODE_OUTCOMES,
   type EpisodeOutcome,
@@ -44,7 +44,7 @@ type ScoredEpisode = JudgedEpisode & { reward: number }
  * a level. Fewer: `partial` with at least two where that is accepted, else the failure that comes first in
  * EPISODE_OUTCOMES; an episode that was never played counts as aborted.
  *
- * `stats.n` is the group size; mean and population std are of scored rewards, null where there are none.
+ * `stats.n` is the group size; `shared_anchor_share` is for the estimator to say; mean and population std are of scored rewards, null where there are none.
  * Throws `internal` for an episode with an outcome and a reward that contradict each other.
  */
 export function groupVerdict(group: JudgedGroup): Judgement {
@@ -52,7 +52,7 @@ export function groupVerdict(group: JudgedGroup): Judgement {
   const scored = group.episodes.filter((episode): episode is ScoredEpisode =>
     isScored(episode.outcome),
   )
-  const stats = groupStats(group.groupSize, scored)
+  const stats = groupStats(group.groupSize, scored, group.contract.components)
   if (scored.length >= Math.max(1, group.minScored)) {
     if (differs(group, scored)) return { verdict: 'valid', level: null, stats }
     return { verdict: 'zero_variance', level: levelOf(group.contract, scored), stats }
@@ -70,7 +70,11 @@ function checkLaw({ outcome, reward }: JudgedEpisode, index: number): void {
   })
 }
 
-function groupStats(groupSize: number, scored: readonly ScoredEpisode[]): GroupStats {
+function groupStats(
+  groupSize: number,
+  scored: readonly ScoredEpisode[],
+  components: readonly string[],
+): GroupStats {
   const rewards = scored.map((episode) => episode.reward)
   const { mean, std } = moments(rewards, 'population')
   const none = rewards.length === 0
@@ -80,15 +84,27 @@ function groupStats(groupSize: number, scored: readonly ScoredEpisode[]): GroupS
     mean: none ? null : mean,
     std: none ? null : std,
     distinct: new Set(scored.map((episode) => episode.distinctKey)).size,
+    components: Object.fromEntries(
+      components.map((name) => [name, componentStats(componentVotes(scored, name))]),
+    ),
+    shared_anchor_share: null,
   }
 }
 
 function differs({ contract, estimator }: JudgedGroup, scored: readonly ScoredEpisode[]): boolean {
   if (estimator !== 'gdpo') return !isConstant(scored.map((episode) => episode.reward))
-  return contract.components.some((name) => {
-    const values = scored.map((episode) => episode.rewards?.[name] ?? null)
-    return !isConstant(values.filter((value) => value !== null))
-  })
+  return contract.components.some((name) => !isConstant(componentVotes(scored, name)))
+}
+
+/** Values of the episodes that have the component. */
+function componentVotes(scored: readonly ScoredEpisode[], name: string): number[] {
+  return scored.flatMap((episode) => episode.rewards?.[name] ?? [])
+}
+
+function componentStats(values: readonly number[]): ComponentStats {
+  const { mean, std } = moments(values, 'population')
+  const none = values.length === 0
+  return { mean: none ? null : mean, std: none ? null : std, flat: isConstant(values) }
 }
 
 /** `floor` or `ceiling` where every reward is at that bound of the scalar; `mid` between, or where no bound is declared. */

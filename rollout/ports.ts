@@ -4,6 +4,7 @@ import type { AckResult, DeliveredEpisode, DeliveredGroup } from '../protocol/gr
 import type { JsonObject } from '../protocol/json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from '../protocol/outcomes.ts'
 import type { EpisodeHeader, KeptEpisode, SealedEpisode } from '../protocol/sealed.ts'
+import type { GroupExplanation } from '../reward/explain.ts'
 
 /** A finished group as it is kept: the delivered head without its lease, and its episodes' heads. */
 export interface GroupRecord {
@@ -11,6 +12,8 @@ export interface GroupRecord {
   batch: string
   head: Omit<DeliveredGroup, 'lease' | 'episodes'>
   episodes: Omit<DeliveredEpisode, 'grade' | 'samples'>[]
+  /** Why each advantage is what it is; null where no member voted. Not delivered; asked for. */
+  explanation: GroupExplanation | null
 }
 
 /** A group that is out on a lease, with the sealed episodes of its members in their order; null for one that never played. */
@@ -119,6 +122,8 @@ export interface Ledger {
     sealed: SealedEpisode | null,
   ): Promise<void>
   episode(id: string): Promise<KeptEpisode | null>
+  /** A finished group, for as long as it is kept. */
+  group(batch: string, id: string): Promise<GroupRecord | null>
   /**
    * Takes finished groups of one batch, all or none: to be leased (`ready`), or gone at once (`dropped`). `apply` is
    * called in the same step in which `deliveries` begins to count them.

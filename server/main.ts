@@ -275,6 +275,19 @@ program
     process.exitCode = await evaluate(names, { ...flags, token })
   })
 
+program
+  .command('explain')
+  .description('Say why each advantage of a finished group is what it is.')
+  .argument('<group|file>', 'the id of a group, or a .json file with what a lease answered')
+  .option('--url <url>', 'the server', 'http://127.0.0.1:8420')
+  .option('--token <token>', 'its bearer token; default: PADDOCK_TOKEN')
+  .option('--json', 'one JSON object a group')
+  .addHelpText('after', example('paddock explain step-41.g0'))
+  .action(async (what: string, flags: { url: string; token?: string; json?: true }) => {
+    const { explain } = await import('./commands/explain.ts')
+    await explain(what, { ...flags, token: flags.token ?? process.env.PADDOCK_TOKEN })
+  })
+
 const bench = program
   .command('bench')
   .description('Measure one part of the house beside the least that the same work costs.')

@@ -29,6 +29,7 @@ describe('/openapi.json', () => {
       'GET /v1/batches/{id}/evaluation',
       'GET /v1/batches/{id}/events',
       'GET /v1/episodes/{id}',
+      'GET /v1/groups/{id}/explain',
       'GET /v1/tasks',
       'GET /v1/tasks/{pack}/{task}',
       'POST /admin/inference/pause',

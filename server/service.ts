@@ -6,6 +6,7 @@ import type { JsonObject } from '../protocol/json.ts'
 import type { EvaluationReport, EvaluationSettings } from '../reward/evaluation.ts'
 import type { PolarForm } from './dialects/polar-results.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
+import type { ExplainedGroup } from './runtime/explain-record.ts'
 import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
 
 export interface TaskSummary {
@@ -81,6 +82,8 @@ export interface Service {
   task(id: string): Promise<JsonObject>
   /** A finished episode's trajectory as JSON text; `not_found` while it runs. */
   episode(id: string): Promise<Uint8Array>
+  /** Why each advantage of a finished group is what it is; `not_found` while it is not finished. */
+  explain(group: string): Promise<ExplainedGroup>
   announcePolicy(request: {
     backend: string
     version?: number

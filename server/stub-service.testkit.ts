@@ -115,6 +115,10 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     async episode(id) {
       return new TextEncoder().encode(JSON.stringify({ id }))
     },
+    async explain(group) {
+      note('explain', group)
+      return { id: group } as never
+    },
     announcePolicy: (request) => Promise.resolve({ ...request }),
     heartbeat: (request) => ({ ...request }),
     async grade(asked) {

@@ -282,6 +282,9 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
       const kept = readEpisode(id)
       return kept === 'lost' ? null : kept
     },
+    async group(batch, id) {
+      return reader.json<GroupRecord>(keys.group(batch, id)) ?? null
+    },
     settle(id, groups, apply) {
       const fresh = new Map(
         groups.map(({ record, event }): [string, Standing] => [

@@ -169,6 +169,22 @@ const groupSchema = z
       .describe("Where a zero-variance group's one reward sits in the contract's range."),
     contract: z.string().describe('name@version#hash of the reward contract.'),
     estimator: z.string(),
+    loss_normalizer: z
+      .object({
+        kind: z.enum(['constant', 'tokens_in_sample', 'tokens_in_batch']),
+        value: z.number().nullable(),
+      })
+      .describe("What the trainer's loss divides by; it is not in the advantages."),
+    whitened: z
+      .object({
+        over: z.enum(['batch', 'window']),
+        groups: count,
+        first: z.string(),
+        mean: z.number().nullable(),
+        std: z.number().nullable(),
+      })
+      .nullable()
+      .describe('The set of groups over which the advantages were whitened or scaled.'),
     policy: z.object({
       model: z.string().nullable(),
       version_min: z.int().nullable(),
@@ -183,6 +199,20 @@ const groupSchema = z
         .nullable()
         .describe('Population std of the rewards; an estimator may divide by another.'),
       distinct: count.describe('Different completions among the scored episodes, not rewards.'),
+      components: z
+        .record(
+          z.string(),
+          z.object({
+            mean: z.number().nullable(),
+            std: z.number().nullable(),
+            flat: z.boolean(),
+          }),
+        )
+        .describe('Of each component of the contract; flat where it says nothing in this group.'),
+      shared_anchor_share: z
+        .number()
+        .nullable()
+        .describe('Share of steps in a state that another step shares; 0: GiGPO is GRPO here.'),
     }),
     cost,
     counts: countsSchema,

@@ -57,4 +57,22 @@ const episode = route({
   },
 })
 
-export const taskRoutes = [tasks, task, episode]
+const explain = route({
+  method: 'get',
+  path: '/v1/groups/:id/explain',
+  tag: 'tasks',
+  summary: 'Why each advantage of a finished group is what it is',
+  roles: READ,
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description:
+        'Votes, excluded members with their reason, mean, std, components, anchor groups and their sizes; a sentence for each member',
+      content: { 'application/json': objectSchema },
+    },
+  },
+  handle: async ({ context, params }, { service }) =>
+    context.json(await service.explain(params.id!)),
+})
+
+export const taskRoutes = [tasks, task, episode, explain]

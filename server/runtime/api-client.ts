@@ -3,10 +3,12 @@ import type { BatchAccepted, BatchProgress } from '../../protocol/batch.ts'
 import type { Problem } from '../../protocol/errors.ts'
 import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
 import type { EvaluationReport } from '../../reward/evaluation.ts'
+import type { ExplainedGroup } from './explain-record.ts'
 
 export interface ApiClient {
   submit(request: unknown): Promise<BatchAccepted>
   progress(batch: string): Promise<BatchProgress>
+  explain(group: string): Promise<ExplainedGroup>
   resume(batch: string): Promise<BatchProgress>
   /** `query` without its question mark. */
   evaluation(batch: string, query: string): Promise<EvaluationReport>
@@ -41,6 +43,7 @@ export function createApiClient(url: string, token?: string): ApiClient {
     submit: (request) => call('POST', '/v1/batches', request),
     progress: (batch) => call('GET', `/v1/batches/${batch}`),
     evaluation: (batch, query) => call('GET', `/v1/batches/${batch}/evaluation?${query}`),
+    explain: (group) => call('GET', `/v1/groups/${group}/explain`),
     resume: (batch) => call('POST', `/v1/batches/${batch}/resume`),
     lease: (batch, request) => call('POST', `/v1/batches/${batch}/lease`, request),
     ack: (batch, groups) =>

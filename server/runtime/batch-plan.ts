@@ -57,6 +57,12 @@ export async function planBatch(
   const { estimator, settings } = request.advantage
   bindEstimator(contract, estimator, settings)
   const chosen = chooseEstimator(estimator, settings, SETTINGS_PATH)
+  const seesBatch = chosen.estimator.seesBatch?.(chosen.settings) ?? false
+  if (request.advantage.window !== undefined && !seesBatch)
+    refuse(
+      `${estimator} with these settings looks at one group alone and whitens over none; leave window out`,
+      'advantage.window',
+    )
   const minScored = request.groups.min_scored ?? request.group_size
   for (const [value, path] of [
     [minScored, 'groups.min_scored'],
@@ -70,7 +76,7 @@ export async function planBatch(
     contract,
     contractLabel: contractLabel(contract),
     estimatorSettings: chosen.settings,
-    seesBatch: chosen.estimator.seesBatch?.(chosen.settings) ?? false,
+    seesBatch,
     minScored,
     policy,
     tasks,

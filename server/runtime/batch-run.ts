@@ -1,9 +1,10 @@
 // A batch under way: starts its groups' attempts in order, feeds the reducers, and hands finished groups to the ledger.
 import type { AdmissionPause, BatchProgress } from '../../protocol/batch.ts'
+import type { WhitenedSet } from '../../protocol/group.ts'
 import { type GroupVerdict, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import { sumCounts } from '../../protocol/turn-counts.ts'
-import type { GroupAdvantages } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
+import type { EstimatedGroup } from '../../reward/explain.ts'
 import type { Judgement } from '../../reward/verdict.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import {
@@ -78,7 +79,8 @@ export interface BatchRun {
 interface Finished {
   group: GroupRun
   judgement: Judgement
-  advantages: GroupAdvantages | null
+  advantages: EstimatedGroup | null
+  whitened: WhitenedSet | null
   replacement: GroupRun | null
 }
 
@@ -272,8 +274,7 @@ export function startBatch(
     group.deadline = null
     if (group.startedAt === null) openedAtTheEnd(group)
     admission.end(group)
-    const seen = plan.seesBatch ? groups.filter((one) => !one.settled) : [group]
-    if (!seen.every((one) => isFinished(one.state) && !settling.has(one))) return
+    const seen = plan.seesBatch ? nextSet(groups.filter((one) => !settling.has(one))) : [group]
     for (const one of seen) settling.add(one)
     try {
       await settle(seen)
@@ -283,6 +284,17 @@ export function startBatch(
     } finally {
       for (const one of seen) settling.delete(one)
     }
+  }
+
+  /** The groups whose advantages can be known together: all of the batch, or the next of its windows; none yet. */
+  function nextSet(free: readonly GroupRun[]): GroupRun[] {
+    const open = free.filter((one) => !one.settled)
+    const over = open.filter((one) => isFinished(one.state))
+    const { window } = plan.request.advantage
+    if (window !== undefined && over.length >= window) return over.slice(0, window)
+    // What is still being settled may be replaced by a group that belongs to the set.
+    if (window === undefined && settling.size > 0) return []
+    return over.length === open.length ? over : []
   }
 
   /** A group that was closed before it started has started and finished at once. */
@@ -300,6 +312,7 @@ export function startBatch(
       flat.map((one) => ({
         ...one,
         advantages: null,
+        whitened: null,
         replacement: replacementOf(plan, one.group, nextIndex++),
       })),
     )
@@ -317,6 +330,7 @@ export function startBatch(
       judged.map((one) => ({
         ...one,
         advantages: advantages[voting.indexOf(one)] ?? null,
+        whitened: advantages[voting.indexOf(one)] ? whitenedSet(advantages) : null,
         replacement: null,
       })),
     )
@@ -335,8 +349,15 @@ export function startBatch(
       admission.end(group)
     }
     const stats = { n: group_size, scored: 0, mean: null, std: null, distinct: 0 }
-    const judgement: Judgement = { verdict: 'infra', level: null, stats }
-    const kept = open.map((group) => ({ group, judgement, advantages: null, replacement: null }))
+    const unread = { components: {}, shared_anchor_share: null }
+    const judgement: Judgement = { verdict: 'infra', level: null, stats: { ...stats, ...unread } }
+    const kept = open.map((group) => ({
+      group,
+      judgement,
+      advantages: null,
+      whitened: null,
+      replacement: null,
+    }))
     await keep(kept).catch(world.onError)
     checkDone()
   }
@@ -344,8 +365,8 @@ export function startBatch(
   /** Puts finished groups into the ledger, all at once: in the same step they are settled here. */
   async function keep(finished: readonly Finished[]): Promise<void> {
     if (finished.length === 0) return
-    const settled = finished.map(({ group, judgement, advantages, replacement }) => ({
-      record: groupRecord(plan, group, judgement, advantages),
+    const settled = finished.map(({ group, judgement, advantages, whitened, replacement }) => ({
+      record: groupRecord(plan, group, judgement, advantages, whitened),
       event: {
         type: 'settle' as const,
         group: group.index,
@@ -367,6 +388,14 @@ export function startBatch(
     })
     const fresh = finished.flatMap(({ replacement }) => replacement ?? [])
     if (fresh.length > 0) admission.arrive(fresh)
+  }
+
+  function whitenedSet(estimated: readonly EstimatedGroup[]): WhitenedSet | null {
+    const [first] = estimated
+    if (!plan.seesBatch || !first) return null
+    const { mean = null, std = null } = first.explain.batch ?? {}
+    const over = plan.request.advantage.window === undefined ? 'batch' : 'window'
+    return { over, groups: estimated.length, first: first.id, mean, std }
   }
 
   function addGroup(group: GroupRun): void {

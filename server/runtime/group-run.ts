@@ -1,7 +1,7 @@
 // One group under way: its reducer's state, what its attempts cost, and the record that is delivered at its end.
 import { setMaxListeners } from 'node:events'
 import type { GroupCost } from '../../protocol/batch.ts'
-import type { DeliveredEpisode } from '../../protocol/group.ts'
+import type { DeliveredEpisode, DeliveredGroup, LossNormalizer } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type EpisodeOutcome, type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
@@ -9,6 +9,7 @@ import { NO_COUNTS, sumCounts, type TurnCounts } from '../../protocol/turn-count
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
 import { isGreedySuspect } from '../../reward/greedy-suspect.ts'
+import type { EstimatedGroup } from '../../reward/explain.ts'
 import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
 import {
   allEnded,
@@ -236,7 +237,8 @@ export function groupRecord(
   plan: BatchPlan,
   group: GroupRun,
   judgement: Judgement,
-  advantages: GroupAdvantages | null,
+  advantages: EstimatedGroup | null,
+  whitened: DeliveredGroup['whitened'],
 ): GroupRecord {
   const members = deliveredMembers(group.state)
   const asked = plan.request.policy.version ?? null
@@ -254,12 +256,17 @@ export function groupRecord(
       level: judgement.level,
       contract: plan.contractLabel,
       estimator: plan.request.advantage.estimator,
+      loss_normalizer: lossNormalizer(plan),
+      whitened,
       policy: {
         model: plan.policy.model,
         version_min: extreme(headers, (header) => header.version_min, Math.min) ?? asked,
         version_max: extreme(headers, (header) => header.version_max, Math.max) ?? asked,
       },
-      stats: judgement.stats,
+      stats: {
+        ...judgement.stats,
+        shared_anchor_share: advantages?.explain.shared_anchor_share ?? null,
+      },
       cost: group.cost,
       counts: sumCounts(headers),
       greedy_suspect: greedySuspect(group),
@@ -267,7 +274,14 @@ export function groupRecord(
     episodes: members.map(({ index }, place) =>
       episodeHead(plan, group, index, advantages?.members[place] ?? null),
     ),
+    explanation: advantages?.explanation ?? null,
   }
+}
+
+/** A constant that nobody has set is the generation budget (Dr. GRPO, arXiv:2503.20783), which the batch names. */
+function lossNormalizer({ estimatorSettings, request }: BatchPlan): LossNormalizer {
+  const { kind, value } = (estimatorSettings as { loss_normalizer: LossNormalizer }).loss_normalizer
+  return { kind, value: kind === 'constant' ? (value ?? request.limits.max_tokens) : value }
 }
 
 function episodeHead(

@@ -7,12 +7,13 @@ import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
-import type { GroupAdvantages, GroupScores } from '../../reward/estimator.ts'
+import type { GroupScores } from '../../reward/estimator.ts'
 import type {
   EvaluatedTask,
   EvaluationReport,
   EvaluationSettings,
 } from '../../reward/evaluation.ts'
+import type { EstimatedGroup } from '../../reward/explain.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
@@ -65,7 +66,7 @@ export interface Jobs {
   show: { in: { environment: string; id: string; spec: JsonObject; seed: number }; out: JsonObject }
   estimate: {
     in: { estimator: string; settings: unknown; groups: GroupScores[] }
-    out: GroupAdvantages[]
+    out: EstimatedGroup[]
   }
   evaluate: {
     in: { tasks: EvaluatedTask[]; settings: EvaluationSettings }

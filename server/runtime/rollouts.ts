@@ -14,6 +14,7 @@ import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
 import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import { explainRecord } from './explain-record.ts'
 import { gradeResponse } from './grade-response.ts'
 import { planFacts, restorePlan } from './kept-plan.ts'
 import type { Announced, PolicyBoard } from './policy-board.ts'
@@ -339,6 +340,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const { environment, spec } = task
       const seed = Number.isSafeInteger(spec.seed) ? (spec.seed as number) : 0
       return pool.run('show', { environment, id, spec, seed })
+    },
+
+    async explain(id) {
+      const record = await ledger.group(id.slice(0, Math.max(0, id.lastIndexOf('.g'))), id)
+      if (!record) throw new PaddockError('not_found', `no finished group ${id}`)
+      return explainRecord(record)
     },
 
     async episode(id) {

@@ -6,8 +6,10 @@ import { leaseJson, leaseMsgpack } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
+import type { GroupScores } from '../../reward/estimator.ts'
 import { estimators } from '../../reward/estimators.ts'
 import { evaluationReport } from '../../reward/evaluation.ts'
+import { explainGroup } from '../../reward/explain.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
@@ -76,7 +78,10 @@ const handlers: Handlers = {
   estimate({ estimator, settings, groups }) {
     const known = estimators[estimator]
     if (!known) throw new Error(`no estimator ${estimator}`)
-    return known.advantages(groups, settings)
+    return known.advantages(groups, settings).map((result, index) => ({
+      ...result,
+      explanation: explainGroup(groups[index] as GroupScores, result),
+    }))
   },
   evaluate: ({ tasks, settings }) => evaluationReport(tasks, settings),
   deliver({ groups, done, form }, engine) {
