@@ -3,8 +3,20 @@ import type { DeliveredEpisode, DeliveredGroup } from '../../protocol/group.ts'
 import type { GroupExplanation } from '../../reward/explain.ts'
 import type { GroupRecord } from '../../rollout/ports.ts'
 
-export interface ExplainedGroup
-  extends Omit<DeliveredGroup, 'lease' | 'episodes' | 'metadata' | 'policy' | 'cost' | 'seed'> {
+/** What of the delivered group is told again. */
+type Told =
+  | 'id'
+  | 'batch'
+  | 'task'
+  | 'verdict'
+  | 'level'
+  | 'contract'
+  | 'estimator'
+  | 'loss_normalizer'
+  | 'whitened'
+  | 'stats'
+
+export interface ExplainedGroup extends Pick<DeliveredGroup, Told> {
   members: (Pick<
     DeliveredEpisode,
     'id' | 'outcome' | 'reason' | 'reward' | 'rewards' | 'advantage'

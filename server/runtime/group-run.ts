@@ -8,8 +8,8 @@ import type { EpisodeHeader } from '../../protocol/sealed.ts'
 import { NO_COUNTS, sumCounts, type TurnCounts } from '../../protocol/turn-counts.ts'
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
-import { isGreedySuspect } from '../../reward/greedy-suspect.ts'
 import type { EstimatedGroup } from '../../reward/explain.ts'
+import { isGreedySuspect } from '../../reward/greedy-suspect.ts'
 import { groupVerdict, type Judgement } from '../../reward/verdict.ts'
 import {
   allEnded,
