@@ -108,7 +108,7 @@ export interface TurnRecord {
 /** A completion that the backend broke off (`abort`): the same turn goes on from it. */
 interface Partial {
   /** As the backend gave it. */
-  content: string
+  content: string | null
   ids: Int32Array
   logprobs: Float32Array
   versions: readonly VersionRun[]

@@ -14,8 +14,9 @@ export function joinPartial({ pending }: EpisodeState, read: Completion): Comple
   logprobs.set(partial.logprobs)
   logprobs.set(read.logprobs, partial.logprobs.length)
   const usage = { promptTokens: pending.promptIds?.length ?? 0, completionTokens: ids.length }
+  const content = read.content === null ? null : (partial.content ?? '') + read.content
   const versions = [...partial.versions, ...read.versions]
-  return { ...read, content: partial.content + read.content, ids, logprobs, usage, versions }
+  return { ...read, content, ids, logprobs, usage, versions }
 }
 
 /**
@@ -23,7 +24,7 @@ export function joinPartial({ pending }: EpisodeState, read: Completion): Comple
  * that was cut apart is no difference, since engines hold its bytes back or write U+FFFD.
  */
 export function textDiffers({ ids, content }: Completion, model: ChatModel): boolean {
-  if (!ids) return false
+  if (!ids || content === null) return false
   const ended = model.stopTokenIds.includes(ids.at(-1) ?? -1)
   const texts = [model.decode(ids), ...(ended ? [model.decode(ids.subarray(0, -1))] : [])]
   const whole = (text: string) => text.replaceAll('\uFFFD', '')

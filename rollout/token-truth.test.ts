@@ -284,3 +284,16 @@ describe('version spans', () => {
     expect(header).toMatchObject({ version_min: null, version_max: null })
   })
 })
+
+test('an answer that is broken off behind its end of turn is whole: nothing is sampled after it', () => {
+  const change = bent<{ meta_info: object }>((body) => {
+    body.meta_info = { ...body.meta_info, finish_reason: { type: 'abort' } }
+  })
+  const { header, samples, requests } = play(plan({}, 'tokens'), ['There are 42.'], { change })
+  expect(requests).toBe(1)
+  expect(header).toMatchObject({ outcome: 'ok', reward: 1 })
+  expect(samples[0]?.ids.slice(header.turns[0]?.start)).toEqual([
+    ...model.encode('There are 42.'),
+    IM_END,
+  ])
+})

@@ -193,6 +193,7 @@ function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResu
       engine,
     )
   const tools = environmentOf(plan, engine).tools(state.env)
+  const model = engine.chatModel(plan.policy.backend)
   const aborts = pending.aborts + 1
   if (plan.policy.mode === 'chat' || !read.ids || !read.logprobs) {
     const droppedTokens = state.droppedTokens + (read.ids?.length ?? read.usage.completionTokens)
@@ -202,6 +203,9 @@ function resume(state: EpisodeState, read: Completion, engine: Engine): TurnResu
   }
   const joined = joinPartial(state, read)
   const { content, ids, logprobs, versions } = joined
+  // Broken off behind the token that ends the turn: there is nothing left to go on with.
+  if (model?.stopTokenIds.includes(ids?.at(-1) ?? -1))
+    return finishTurn(state, { ...joined, finish: 'stop' }, engine)
   if (!ids || !logprobs) return finishTurn(state, { ...joined, finish: 'length' }, engine)
   const next = {
     ...state,
@@ -231,7 +235,7 @@ function finishTurn(state: EpisodeState, completion: Completion, engine: Engine)
   const text =
     model && completion.ids
       ? model.decode(withoutStop(completion.ids, model.stopTokenIds))
-      : completion.content
+      : (completion.content ?? '')
   const finish = completion.finish === 'length' ? 'length' : 'stop'
   const parsed = parseTurn(text, finish, tools, plan.policy)
   const record: TurnRecord = {

@@ -37,7 +37,8 @@ export interface Completion {
   ids: Int32Array | null
   /** One finite value for each of `ids`. */
   logprobs: Float32Array | null
-  content: string
+  /** Null where this form of reply has no text. */
+  content: string | null
   usage: { promptTokens: number; completionTokens: number }
   /** A decimal integer's value; null for none, or for a label. Where the weights changed in between, the last. */
   version: number | null

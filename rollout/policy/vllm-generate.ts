@@ -57,7 +57,7 @@ function readGenerated(reply: JsonRecord, expect: Expectation): Completion {
   const tokens = () => readArray(content, field, 'logprobs was asked for').filter(isPlainObject)
   return settle(reply, choice, expect, CHAT_FIELDS, {
     finish: readFinish(choice.finish_reason),
-    content: '',
+    content: null,
     promptIds: () => expect.promptIds ?? new Int32Array(0),
     logprobs() {
       refuseOtherTokens(tokens(), choice.token_ids)

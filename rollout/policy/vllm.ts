@@ -135,7 +135,7 @@ export function settle(
   names: FieldNames,
   parts: {
     finish: PolicyFinish
-    content: string
+    content: string | null
     promptIds: () => Int32Array
     logprobs: () => Float32Array
   },
