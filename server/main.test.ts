@@ -47,6 +47,7 @@ describe('paddock', () => {
     'demo',
     'bench turns',
     'bench parser',
+    'bench envs',
   ])('%s has a help with an example', async (verb) => {
     const { out, code } = await paddock([...verb.split(' '), '--help'])
     expect(code).toBe(0)

@@ -322,6 +322,18 @@ bench
     await benchParser({ rounds: Math.max(1, rounds), milliseconds: ms, json })
   })
 
+bench
+  .command('envs')
+  .description('Resets and steps a second of the office, in process and through the pool.')
+  .option('--rounds <number>', 'how often the ways take turns', numberUpTo(1000), 5)
+  .option('--ms <number>', 'least length of each measurement', numberUpTo(60_000), 500)
+  .option('--json', 'one JSON object instead of a table', false)
+  .addHelpText('after', example('paddock bench envs --rounds 3'))
+  .action(async ({ rounds, ms, json }: { rounds: number; ms: number; json: boolean }) => {
+    const { benchEnvs } = await import('./commands/bench-envs.ts')
+    await benchEnvs({ rounds: Math.max(1, rounds), milliseconds: ms, json })
+  })
+
 try {
   await program.parseAsync()
 } catch (error) {

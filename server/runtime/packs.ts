@@ -35,10 +35,12 @@ export interface Pack {
   hash: string
 }
 
-/** The packs that come with Paddock. */
-const SHIPPED_PACKS = ['office', 'arithmetic'].map((name) =>
-  fileURLToPath(new URL(`../../envs/packs/${name}`, import.meta.url)),
-)
+/** The folder of a pack that comes with Paddock. */
+export function shippedPack(name: 'office' | 'arithmetic'): string {
+  return fileURLToPath(new URL(`../../envs/packs/${name}`, import.meta.url))
+}
+
+const SHIPPED_PACKS = (['office', 'arithmetic'] as const).map(shippedPack)
 
 /** The shipped packs, unless the configuration leaves them out, and its own. */
 export function readPacks(config: Pick<Config, 'packs' | 'shipped_packs'>): Promise<Pack[]> {
