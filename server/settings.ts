@@ -134,8 +134,8 @@ export const settingsSchema = z
       .prefault({}),
     limits: z
       .strictObject({
-        /** Unfinished batches; one more is answered 429. */
-        max_batches: z.int().min(1).default(256),
+        /** Batches that are played at once; one more is answered 429. */
+        max_batches: z.int().min(1).default(1024),
         /** Finished groups that wait for a trainer before no new group starts. */
         max_groups_ready: z.int().min(1).default(4096),
         /** Their bytes. */

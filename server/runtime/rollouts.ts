@@ -88,20 +88,24 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   /** No new group of a batch starts while nobody takes its finished ones, and nothing where its backend is paused. */
   function holdWhenFull(): void {
     const open = [...runs.values()].filter((run) => !run.isPlayed())
-    for (const { plan } of open) scheduler.gate(plan.id, gateOf(plan, open.length))
+    const unread = playedButUnread()
+    for (const { plan } of open) scheduler.gate(plan.id, gateOf(plan, open.length, unread))
   }
 
   /**
    * A bound is a batch's share of it: one that nobody reads stops itself and not its neighbours. What cannot be read
    * yet holds nothing up, or a batch whose advantages need its last group would wait for itself.
    */
-  function gateOf({ id, policy: asked }: BatchPlan, open: number): Gate {
+  function gateOf(
+    { id, policy: asked }: BatchPlan,
+    open: number,
+    waiting = playedButUnread(),
+  ): Gate {
     if (board.of(asked.backend).paused) return 'paused'
     // What has started goes on: its groups may be good ones.
     if (runs.get(id)?.pause()) return 'held'
     const { ready, leased } = ledger.deliveries(id)
     const { max_groups_ready, max_bytes } = config.limits
-    const waiting = playedButUnread()
     const tooMany = ready >= Math.max(1, Math.floor((max_groups_ready - waiting.groups) / open))
     const share = Math.max(0, max_bytes - waiting.bytes) / open
     const tooLarge = ready + leased > 0 && ledger.heldBytes(id) >= share
@@ -149,13 +153,18 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   function refuseWhenFull(): void {
     if (draining)
       throw new PaddockError('draining', 'the server is stopping; submit to another one')
-    const open = [...runs.values()].filter((run) => !run.isDone()).length + submitting.size
+    const { max_batches, max_groups_ready } = config.limits
+    const open = [...runs.values()].filter((run) => !run.isDone())
+    const playing = open.filter((run) => !run.isPlayed()).length + submitting.size
     const full = ledger.full()
     if (full !== null) throw new PaddockError('queue_full', full)
-    if (open >= config.limits.max_batches)
+    if (playing >= max_batches)
+      throw new PaddockError('queue_full', `${playing} batches are played, which is the limit`)
+    // One that is played and not read holds at least one group.
+    if (open.length - playing >= max_groups_ready)
       throw new PaddockError(
         'queue_full',
-        `${open} batches are open, which is the limit; lease and acknowledge some`,
+        `${open.length - playing} batches wait to be read, which is the limit; lease and acknowledge some`,
       )
   }
 
