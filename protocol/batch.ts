@@ -85,6 +85,15 @@ const groupPolicySchema = z.strictObject({
   retry_timeouts: z.boolean().default(true),
 })
 
+/** Where finished groups are posted, as the body of a lease; 2xx acknowledges. */
+const callbackSchema = z.strictObject({
+  url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2048),
+  encoding: z.enum(['json', 'msgpack']).default('json'),
+  /** How long a group is tried before it counts as not delivered, and is delivered again. */
+  lease_s: z.number().min(1).max(86_400).default(600),
+})
+export type BatchCallback = z.output<typeof callbackSchema>
+
 export const batchRequestSchema = z
   .strictObject({
     id: idSchema.optional(),
@@ -114,6 +123,7 @@ export const batchRequestSchema = z
       .prefault({}),
     limits: limitsSchema.prefault({}),
     groups: groupPolicySchema.prefault({}),
+    callback: callbackSchema.optional(),
   })
   .meta({ id: 'BatchRequest' })
 

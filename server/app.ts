@@ -3,6 +3,8 @@ import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { PaddockError } from '../protocol/errors.ts'
 import { createAccess } from './access.ts'
+import { createCallbackSender } from './callback-sender.ts'
+import { withCallbacks } from './callbacks.ts'
 import type { Config } from './config.ts'
 import { dialectRoutes } from './dialects/routes.ts'
 import { openApiDocument } from './openapi.ts'
@@ -11,7 +13,7 @@ import { httpError, isFault, problemOf, problemResponse } from './problems.ts'
 import { batchRoutes } from './routes/batches.ts'
 import { coreRoutes } from './routes/cores.ts'
 import { mountAlive, mountMetrics, mountReadiness } from './routes/health.ts'
-import { type App, mount, type Route } from './routes/route.ts'
+import { type App, type Edge, mount, type Route } from './routes/route.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { trainerRoutes } from './routes/trainer.ts'
 import type { Service } from './service.ts'
@@ -22,6 +24,8 @@ export interface AppOptions {
   observe?(request: { method: string; route: string; status: number; seconds: number }): void
   /** Told of each fault of the server, whose cause the client does not see. */
   onFault?(error: unknown, route: string): void
+  /** Told of a callback that was not taken, which is tried again. */
+  onCallbackFailure?(batch: string, reason: string): void
   /** Ends the event streams; to be aborted before the socket closes. */
   closing?: AbortSignal
 }
@@ -34,7 +38,11 @@ const ROUTES: readonly Route[] = [...batchRoutes, ...taskRoutes, ...trainerRoute
  */
 export function createApp(service: Service, config: Config, options: AppOptions = {}): App {
   const app: App = new Hono()
-  const edge = { service, config, closing: options.closing ?? new AbortController().signal }
+  const closing = options.closing ?? new AbortController().signal
+  const callbacks = createCallbackSender(config, { closing })
+  const onFailure = options.onCallbackFailure ?? (() => {})
+  const called = withCallbacks(service, callbacks, closing, onFailure)
+  const edge: Edge = { service: called, config, closing, callbacks }
   const access = createAccess(config)
   const foreign = dialectRoutes(edge)
 

@@ -54,6 +54,8 @@ export async function serve(
       closing: closing.signal,
       observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
+      onCallbackFailure: (batch, reason) =>
+        log.warn({ batch, reason }, 'a callback was not taken and is made again'),
     })
     const stream = createStreamServer(house.rollouts, config, {
       onFault: (error) => log.error({ err: error }, 'a stream failed'),

@@ -66,7 +66,7 @@ test('a server that starts again answers for the tasks of the one before', async
   const before = await finished(first, 'done')
   await setFaults({ kind: 'hang' })
   await submit(first, task('runs', { callback_url }))
-  await first.close()%1e5)
+  await first.close()
 
   await setFaults()
   deaf = false

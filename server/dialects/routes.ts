@@ -1,5 +1,4 @@
 // The routes of all trainers that speak wire forms of their own.
-import { createCallbackSender } from '../callback-sender.ts'
 import type { Edge, Route } from '../routes/route.ts'
 import { polarRoutes } from './polar.ts'
 import { createPolarTasks } from './polar-tasks.ts'
@@ -8,9 +7,8 @@ import { createSlimeBuffer } from './slime-buffer.ts'
 import { slimeRoutes } from './slime-routes.ts'
 
 /** Begins at once to look after what the dialects' trainers have asked for before a restart. */
-export function dialectRoutes({ service, config, closing }: Edge): Route[] {
+export function dialectRoutes({ service, config, callbacks }: Edge): Route[] {
   const { slime } = config.dialects
-  const callbacks = createCallbackSender(config, { closing })
   const now = () => Date.now() / 1000
   return [
     ...slimeRoutes(createSlimeBuffer(service, config), slime.open),

@@ -4,6 +4,7 @@ import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
 import { parseJsonBody } from '../../protocol/json-body.ts'
 import { requireRole } from '../access.ts'
+import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
 import { httpError, invalidRequest } from '../problems.ts'
 import { checkSchema } from '../schema-issues.ts'
@@ -16,6 +17,7 @@ export interface Edge {
   config: Config
   /** Aborts when the server closes: streams end. */
   closing: AbortSignal
+  callbacks: CallbackSender
 }
 
 /** `roles`: what the caller's token may; `route`: the path pattern that matched, for metrics. */

@@ -1,0 +1,84 @@
+// Groups of a batch posted to its callback as they get ready: leased, told until they are taken, acknowledged.
+import { randomUUID } from 'node:crypto'
+import type { BatchCallback } from '../protocol/batch.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import type { CallbackSender } from './callback-sender.ts'
+import type { Service } from './service.ts'
+
+/** How long one lease of a loop waits for a group. */
+const WAIT_S = 60
+
+const noteOf = (batch: string) => `callback-${batch}`
+
+/**
+ * The service with callbacks: `submit` throws `invalid_request` for a URL that may not be called. A group that is not
+ * taken within its lease is delivered again, as to a trainer that leases; so it goes on after a restart.
+ */
+export function withCallbacks(
+  service: Service,
+  sender: CallbackSender,
+  closing: AbortSignal,
+  onFailure: (batch: string, reason: string) => void,
+): Service {
+  const followed = new Set<string>()
+
+  function follow(batch: string, callback: BatchCallback): void {
+    if (followed.has(batch)) return
+    followed.add(batch)
+    deliver(batch, callback)
+      .catch((error: Error) => onFailure(batch, error.message))
+      .finally(() => followed.delete(batch))
+  }
+
+  async function deliver(batch: string, callback: BatchCallback): Promise<void> {
+    const { url, encoding, lease_s } = callback
+    while (!closing.aborted) {
+      const request = { max: 1, lease_s, wait_s: WAIT_S }
+      const { body, groups } = await service.lease(batch, request, encoding, closing)
+      if (groups.length === 0 && service.progress(batch).done) break
+      if (groups.length === 0) continue
+      const taken = await sender.send(url, {
+        body: () => Promise.resolve(body),
+        contentType: `application/${encoding}`,
+        isTaken: (status) => status >= 200 && status < 300,
+        untilMs: lease_s * 1000,
+        onFailure: (reason) => onFailure(batch, reason),
+      })
+      const leases = groups.map(({ id, lease }) => ({ id, lease: lease.id }))
+      if (taken) await service.ack(batch, { groups: leases })
+      // After a restart it need not wait until this lease has run out.
+      else if (closing.aborted) await service.nack(batch, { groups: leases })
+    }
+    if (!closing.aborted) await service.keepNote(noteOf(batch), null)
+  }
+
+  async function findAgain(): Promise<void> {
+    for (const { id, done } of service.batches()) {
+      const note = done ? null : await service.note(noteOf(id))
+      if (note) follow(id, note as unknown as BatchCallback)
+    }
+  }
+  findAgain().catch((error: Error) => onFailure('', error.message))
+
+  return {
+    ...service,
+    async submit(request) {
+      const { callback } = request
+      if (!callback) return service.submit(request)
+      sender.check(callback.url, 'callback.url')
+      const id = request.id ?? `b-${randomUUID()}`
+      const note = noteOf(id)
+      // Before the batch: a crash between the two leaves a note of nothing, and no batch that nobody is told of.
+      const known = await service.note(note)
+      if (!known) await service.keepNote(note, callback as unknown as JsonObject)
+      try {
+        const accepted = await service.submit({ ...request, id })
+        if (!service.progress(id).done) follow(id, callback)
+        return accepted
+      } catch (error) {
+        if (!known) await service.keepNote(note, null)
+        throw error
+      }
+    },
+  }
+}
