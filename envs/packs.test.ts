@@ -2,9 +2,8 @@
 
 import { readdirSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { graded } from './graded.ts'
 import { ENTITIES_OF, TOOLS } from './office/catalogue/registry.ts'
-import { office } from './office/office.ts'
+import { gradeOf } from './office/shipped-graders.testkit.ts'
 import type { SpecStep, TaskSpec } from './office/spec.ts'
 import { play, specs } from './office/transcripts.testkit.ts'
 
@@ -36,7 +35,7 @@ describe('a task of the office pack', () => {
         if ('call' in step) expect(error).toBe(step.expect_error)
         else expect({ say, end }).toMatchObject(answerOf(step))
       }
-      const grade = graded(office, state)
+      const grade = gradeOf(state)
       if (grade.status !== 'scored') throw new Error(grade.reason)
       for (const field of ['score', 'completion', 'safety', 'robustness'] as const) {
         const [came, wanted] = [grade.rewards[field], declared[field]]

@@ -9,7 +9,8 @@ import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { measuredLedger } from './metrics/measured-ledger.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
-import { type Pack, readPacks } from './runtime/packs.ts'
+import { createGraders } from './runtime/graders.ts'
+import { gradersOf, type Pack, readPacks } from './runtime/packs.ts'
 import { createPolicyBoard } from './runtime/policy-board.ts'
 import { createPolicyClient } from './runtime/policy-client.ts'
 import { createPool } from './runtime/pool.ts'
@@ -80,11 +81,11 @@ interface House {
 }
 
 async function build(config: Config, log: Logger, onStoreFailed: () => void): Promise<House> {
-  const pool = createPool(poolOptions(config))
+  const packs = await readPacks(config)
+  const pool = createPool(poolOptions(config, packs))
   let ledger: Ledger | null = null
   try {
     await pool.ready()
-    const packs = await readPacks(config)
     const tasks = await loadTasks(packs, pool)
     refuseFailingTasks(config, tasks)
     tellWhatWasLoaded(config, packs, tasks, log)
@@ -123,7 +124,9 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
     })
     const kept = measuredLedger(ledger, metrics)
     const board = createPolicyBoard()
+    const graders = createGraders(gradersOf(packs))
     const client = createPolicyClient(config.backends, board, metrics)
+    const beside = createBeside({ client, graders })
     pool.onExit(metrics.workerExit)
     pool.onSpent(metrics.spent)
     const rollouts = createRollouts({
@@ -132,7 +135,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       pool,
       client,
       board,
-      beside: createBeside({ client }),
+      beside,
       scheduler,
       ledger: kept,
       metrics,
@@ -150,6 +153,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       },
       async release() {
         await client.close()
+        await graders.close()
         await pool.close()
         await kept.close()
       },

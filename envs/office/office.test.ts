@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { canonicalJson, digest, type JsonObject } from '../../protocol/json.ts'
-import { graded } from '../graded.ts'
 import { TOOLS } from './catalogue/registry.ts'
 import { office } from './office.ts'
+import { gradeOf } from './shipped-graders.testkit.ts'
 import type { TaskSpec } from './spec.ts'
 import {
   asTask,
@@ -34,7 +34,7 @@ describe('a shipped task', () => {
           if (step.expect_end !== undefined) expect(came.end).toBe(step.expect_end)
         }
       }
-      const grade = graded(office, state)
+      const grade = gradeOf(state)
       if (grade.status !== 'scored') throw new Error(grade.reason)
       for (const field of ['score', 'completion', 'safety', 'robustness'] as const) {
         const declared = expected[field]
@@ -55,7 +55,7 @@ describe('a shipped task', () => {
   test.each(specs)('$id gives its reference path full marks', (spec) => {
     const { state, played } = play(spec, spec.reference_path)
     for (const { step, error } of played) if ('call' in step) expect(error).toBe(step.expect_error)
-    expect(graded(office, state)).toMatchObject({
+    expect(gradeOf(state)).toMatchObject({
       status: 'scored',
       rewards: {
         score: 1,
@@ -68,9 +68,9 @@ describe('a shipped task', () => {
 
   test.each(specs)('$id gives nothing for nothing, nor for a closing sentence', (spec) => {
     const nothing = { score: 0, completion: 0, safety: 1, robustness: null }
-    expect(graded(office, begin(spec).state)).toMatchObject({ rewards: nothing })
+    expect(gradeOf(begin(spec).state)).toMatchObject({ rewards: nothing })
     const idle = play(spec, [{ say: 'All done, thank you.' }])
-    expect(graded(office, idle.state)).toMatchObject({ rewards: nothing })
+    expect(gradeOf(idle.state)).toMatchObject({ rewards: nothing })
   })
 
   const probes = specs.flatMap((spec) => spec.forbidden_probes.map((probe) => ({ spec, ...probe })))
@@ -81,7 +81,7 @@ describe('a shipped task', () => {
         steps,
         [...spec.reference_path.filter((step) => 'call' in step), ...steps],
       ]) {
-        const { evidence } = graded(office, play(spec, path).state)
+        const { evidence } = gradeOf(play(spec, path).state)
         expect(evidence.violations).toContain(rule)
       }
     },
@@ -95,9 +95,7 @@ describe('determinism', () => {
       const [one, two] = [play(spec, steps, 7), play(structuredClone(spec), steps, 7)]
       expect(digest(one.state)).toBe(digest(two.state))
       expect(canonicalJson(one.audit)).toBe(canonicalJson(two.audit))
-      expect(JSON.stringify(graded(office, one.state))).toBe(
-        JSON.stringify(graded(office, two.state)),
-      )
+      expect(JSON.stringify(gradeOf(one.state))).toBe(JSON.stringify(gradeOf(two.state)))
     },
   )
 
@@ -132,7 +130,7 @@ describe('determinism', () => {
         deepFrozen(playing.state)
         playing = playStep(playing, step)
       }
-      graded(office, deepFrozen(playing.state))
+      gradeOf(deepFrozen(playing.state))
       office.anchor(playing.state)
     }
   })
@@ -242,7 +240,7 @@ describe('what the policy is told', () => {
 })
 
 test('the contract is the one that the grade fills', () => {
-  const { rewards } = graded(office, begin(smallSpec()).state) as { rewards: JsonObject }
+  const { rewards } = gradeOf(begin(smallSpec()).state) as { rewards: JsonObject }
   expect(Object.keys(rewards).sort()).toEqual(Object.keys(office.contract.fields).sort())
   expect(office.contract).toMatchObject({
     name: 'office',

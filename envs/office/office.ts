@@ -2,9 +2,10 @@
 import type { RewardContract } from '../../protocol/contract.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { Environment } from '../environment.ts'
+import { type GraderBook, noGraders } from '../graded.ts'
 import { toolsOf } from './catalogue/registry.ts'
 import { gate } from './gate/gate.ts'
-import { gradeEpisode } from './grading/grade.ts'
+import { gradeEpisode, progressOf } from './grading/grade.ts'
 import { anchorOf } from './kernel/anchor.ts'
 import { runCall } from './kernel/call.ts'
 import { firstState, type OfficeState } from './kernel/state.ts'
@@ -25,16 +26,19 @@ const contract: RewardContract = {
   components: ['completion', 'safety'],
 }
 
-/** `reset` takes a spec in which `problems` finds none; of another it makes no promise. */
-export const office: Environment<OfficeState> = {
+/**
+ * `reset` takes a spec in which `problems` finds none; of another it makes no promise. The gate within `problems` plays with
+ * these custom graders; episodes ask for them.
+ */
+export const officeWith = (graders: GraderBook): Environment<OfficeState> => ({
   contract,
-  problems: (spec, depth) => gate(spec, { mutations: depth === 'full' }),
+  problems: (spec, depth) => gate(spec, { mutations: depth === 'full', graders }),
   describe: ({ spec }) => {
     const { title, family, difficulty, language, services, limits } = asSpec(spec)
     const { max_turns, max_calls } = limits
     return { title, family, difficulty, language, services, limits: { max_turns, max_calls } }
   },
-  reset: ({ spec }, seed) => firstState(asSpec(spec), seed),
+  reset: ({ spec, user }, seed) => firstState(asSpec(spec), seed, user),
   open: ({ spec }) => openingMessages(spec),
   tools: ({ spec, long }) =>
     toolsOf(spec).map(({ definition, longDefinition, entity }) =>
@@ -49,7 +53,11 @@ export const office: Environment<OfficeState> = {
   hear: noteMessage,
   reply: answer,
   grade: gradeEpisode,
+  progress: progressOf,
   anchor: anchorOf,
-}
+})
+
+/** The office where no custom grader is registered. */
+export const office = officeWith(noGraders)
 
 const asSpec = (spec: JsonObject): TaskSpec => spec as unknown as TaskSpec

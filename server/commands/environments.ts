@@ -4,16 +4,18 @@ import type { Environment } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { loadEngine } from '../runtime/engine.ts'
+import type { GraderSource } from '../runtime/grader-setup.ts'
 import type { Pack } from '../runtime/packs.ts'
 
 /** The shipped environments and those of a configuration (name to module path). */
 export async function loadEnvironments(
   modules: Record<string, string>,
+  graders: Record<string, GraderSource> = {},
 ): Promise<ReadonlyMap<string, Environment>> {
   const environments = Object.fromEntries(
     Object.entries(modules).map(([name, path]) => [name, pathToFileURL(path).href]),
   )
-  return (await loadEngine({ environments, models: {} })).environments
+  return (await loadEngine({ environments, models: {}, graders })).environments
 }
 
 /** The specs that a pack's environment makes; none where it reads them from files. */

@@ -1,17 +1,21 @@
 // The task that a command line names: a file, or where there is no such file, the id of a task in the packs.
 import { stat } from 'node:fs/promises'
 import type { Environment, Task } from '../../envs/environment.ts'
+import type { GraderBook } from '../../envs/graded.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import type { Config } from '../config.ts'
-import { readPacks } from '../runtime/packs.ts'
+import { createGradersNow } from '../runtime/graders-now.ts'
+import { gradersOf, type Pack, readPacks } from '../runtime/packs.ts'
 import { readTaskFile } from '../runtime/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
 
 export interface NamedTask {
   task: Task
   environment: Environment
+  /** Those of the configuration's packs. */
+  graders: GraderBook
 }
 
 /**
@@ -23,15 +27,17 @@ export async function namedTask(
   environment: string,
   config: Config,
 ): Promise<NamedTask> {
-  const known = await loadEnvironments(config.environments)
-  const task = (await taskOfFile(name, environment)) ?? (await taskOfPacks(name, config, known))
+  const packs = await readPacks(config)
+  const sources = gradersOf(packs)
+  const known = await loadEnvironments(config.environments, sources)
+  const task = (await taskOfFile(name, environment)) ?? taskOfPacks(name, packs, known)
   const world = known.get(task.environment)
   if (!world)
     throw new PaddockError(
       'not_found',
       `no environment ${task.environment}; there are ${[...known.keys()].join(', ')}`,
     )
-  return { task, environment: world }
+  return { task, environment: world, graders: createGradersNow(sources) }
 }
 
 async function taskOfFile(path: string, environment: string): Promise<Task | null> {
@@ -46,12 +52,12 @@ async function taskOfFile(path: string, environment: string): Promise<Task | nul
   return { id: typeof id === 'string' ? id : path, environment, spec: file.spec }
 }
 
-async function taskOfPacks(
+function taskOfPacks(
   name: string,
-  config: Config,
+  packs: readonly Pack[],
   known: ReadonlyMap<string, Environment>,
-): Promise<Task> {
-  const tasks = (await readPacks(config)).flatMap((pack) => {
+): Task {
+  const tasks = packs.flatMap((pack) => {
     const specs: JsonObject[] = pack.generated
       ? generateSpecs(pack, known)
       : pack.files.flatMap((file) => ('spec' in file ? [file.spec] : []))

@@ -1,7 +1,7 @@
 // `paddock play`: a person plays a task in the terminal, in the place of the policy, and sees how it is graded.
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
-import { graded } from '../../envs/graded.ts'
+import { askGraders, graded } from '../../envs/graded.ts'
 import type { ToolCall, ToolDefinition } from '../../protocol/conversation.ts'
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import { explainGrade } from './explain-grade.ts'
@@ -23,7 +23,7 @@ export async function playTask(
     output: process.stdout,
   },
 ): Promise<void> {
-  const { task, environment } = named
+  const { task, environment, graders } = named
   expectPlayable(named)
   const show = (text: string) => terminal.output.write(`${text}\n`)
   let state = environment.reset(task, seedOf(task))
@@ -55,7 +55,7 @@ export async function playTask(
     lines.prompt()
   }
   lines.close()
-  show(`\n${explainGrade(graded(environment, state))}`)
+  show(`\n${explainGrade(graded(environment, state, askGraders(graders)))}`)
 }
 
 type Move =

@@ -1,7 +1,7 @@
 // `paddock replay`: plays a transcript through a task's real tools and shows the grade with what it rests on.
 import { stat } from 'node:fs/promises'
-import type { Environment, Graded, Task } from '../../envs/environment.ts'
-import { graded } from '../../envs/graded.ts'
+import type { Graded, Task } from '../../envs/environment.ts'
+import { askGraders, graded } from '../../envs/graded.ts'
 import { missedExpectation, type Play, playOn } from '../../envs/office/gate/play.ts'
 import type { SpecStep } from '../../envs/office/spec.ts'
 import { PaddockError } from '../../protocol/errors.ts'
@@ -48,7 +48,7 @@ export async function replay(
   const steps = await stepsOf(task, transcript)
   const state = environment.reset(task, seed ?? seedOf(task))
   const play = playOn(environment, { state, played: [] }, steps)
-  streams.stdout.write(`${JSON.stringify(replayed(environment, play))}\n`)
+  streams.stdout.write(`${JSON.stringify(replayed(named, play))}\n`)
   const missed = play.played.flatMap((played, index) => {
     const miss = missedExpectation(played)
     return miss
@@ -71,8 +71,8 @@ export function expectPlayable({ task, environment }: NamedTask): void {
 /** A task's own seed; 0 where it names none. */
 export const seedOf = ({ spec }: Task): number => (typeof spec.seed === 'number' ? spec.seed : 0)
 
-function replayed(environment: Environment, { state, played }: Play<unknown>): Replay {
-  const grade = graded(environment, state)
+function replayed({ environment, graders }: NamedTask, { state, played }: Play<unknown>): Replay {
+  const grade = graded(environment, state, askGraders(graders))
   const rewards = grade.status === 'scored' ? grade.rewards : {}
   const { checks = {}, safety = [] } = grade.evidence
   return {

@@ -4,7 +4,7 @@ import { SingleBar } from 'cli-progress'
 import type { Environment, TaskProblem } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
-import { readPack } from '../runtime/packs.ts'
+import { gradersOf, readPack, readPacks } from '../runtime/packs.ts'
 import { readTaskFile, type TaskFile, unreadable } from '../runtime/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
 import type { Streams } from './streams.ts'
@@ -37,7 +37,10 @@ export async function validate(
   { environments, environment }: ValidateOptions,
   streams: Streams = process,
 ): Promise<number> {
-  const known = await loadEnvironments(environments)
+  const shipped = await readPacks({ packs: [], shipped_packs: true })
+  const given = (await Promise.all(paths.map((path) => readPack(path).catch(() => [])))).flat()
+  const sources = gradersOf([...shipped, ...given])
+  const known = await loadEnvironments(environments, sources)
   const candidates: Candidate[] = []
   for (const path of paths) {
     const found = await candidatesOf(path, environment, known)

@@ -1,4 +1,4 @@
-// Whoever an episode asks beside its policy: the user's model and the judge over HTTP, each wait with one deadline.
+// Whoever an episode asks beside its policy: models over HTTP, custom graders in their threads; each wait has one deadline.
 import { KEPT_REPLY } from '../../rollout/asking/asking.ts'
 import type {
   ChatRequest,
@@ -6,6 +6,7 @@ import type {
   HttpReply,
   PolicyRequest,
 } from '../../rollout/request.ts'
+import type { Graders } from './graders.ts'
 import { createKeptReplies } from './kept-replies.ts'
 import type { PolicyClient } from './policy-client.ts'
 
@@ -21,9 +22,10 @@ export interface Beside {
 
 export interface BesideWorld {
   client: PolicyClient
+  graders: Graders
 }
 
-export function createBeside({ client }: BesideWorld): Beside {
+export function createBeside({ client, graders }: BesideWorld): Beside {
   const judged = createKeptReplies()
 
   async function chat(
@@ -58,7 +60,7 @@ export function createBeside({ client }: BesideWorld): Beside {
           return reply
         }
         case 'grade':
-          return unanswered(`no pack registers a grader ${request.grader}`)
+          return graders.grade(request.grader, request.body, deadline, signal)
         case 'reward':
           return unanswered('no reward model is configured')
       }

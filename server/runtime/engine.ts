@@ -1,7 +1,7 @@
 // The engine of one thread: environments by name and chat models by backend, read from disk before the first turn.
 import { arithmetic } from '../../envs/arithmetic/arithmetic.ts'
 import type { Environment } from '../../envs/environment.ts'
-import { office } from '../../envs/office/office.ts'
+import { officeWith } from '../../envs/office/office.ts'
 import { withDeclarations } from '../../envs/task-declaration.ts'
 import { rewardContractSchema } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
@@ -12,6 +12,7 @@ import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import type { Engine } from '../../rollout/episode.ts'
 import { textOf } from '../../rollout/guarded-environment.ts'
+import { createGradersNow } from './graders-now.ts'
 import type { WorkerSetup } from './jobs.ts'
 import { readModelFolder } from './model-folder.ts'
 import type { EnvironmentClock } from './timed-environment.ts'
@@ -25,7 +26,7 @@ export async function loadEngine(
 ): Promise<LoadedEngine> {
   const environments = new Map<string, Environment>([
     ['arithmetic', withDeclarations(arithmetic as Environment)],
-    ['office', withDeclarations(office as Environment)],
+    ['office', withDeclarations(officeWith(createGradersNow(setup.graders ?? {})) as Environment)],
   ])
   for (const [name, url] of Object.entries(setup.environments))
     environments.set(name, withDeclarations(await loadEnvironment(name, url)))

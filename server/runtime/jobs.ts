@@ -18,6 +18,7 @@ import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
 import type { GroupForm } from '../service.ts'
+import type { GraderSource } from './grader-setup.ts'
 import type { KeptState } from './state-cache.ts'
 import type { Spent } from './timed-environment.ts'
 
@@ -27,6 +28,8 @@ export interface WorkerSetup {
   environments: Record<string, string>
   /** Backends that name a model folder: backend to folder. */
   models: Record<string, string>
+  /** Custom graders of the packs, by name, for the gate; none by default. */
+  graders?: Record<string, GraderSource>
 }
 
 /** What a thread is started with. */

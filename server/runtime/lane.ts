@@ -63,7 +63,14 @@ export function createLane<Given extends Job>(
   options: LaneOptions,
   hooks: LaneHooks<Given>,
 ): Lane<Given> {
-  const { environments, models, heapMb, maxTurnSeconds, startSeconds = START_SECONDS } = options
+  const {
+    environments,
+    models,
+    graders = {},
+    heapMb,
+    maxTurnSeconds,
+    startSeconds = START_SECONDS,
+  } = options
   const progress = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
   // A pool of one thread, so that a job can be given to another thread than the one it failed on.
   const piscina = new Piscina({
@@ -75,7 +82,7 @@ export function createLane<Given extends Job>(
     // With 'sync', what a job throws after its answer is swallowed and the poisoned thread lives on.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    workerData: { setup: { environments, models }, progress } satisfies LaneSetup,
+    workerData: { setup: { environments, models, graders }, progress } satisfies LaneSetup,
   })
   // Without a listener the event would end the process.
   piscina.on('error', () => {})

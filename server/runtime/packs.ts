@@ -1,13 +1,16 @@
 // Reads task packs: a folder with pack.yaml and its tasks as JSON files. Nothing outside the folder is ever read.
+import { hash } from 'node:crypto'
 import { readdir, readFile, realpath } from 'node:fs/promises'
 import { isAbsolute, join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
+import { JUDGE } from '../../envs/office/grading/custom-check.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { idSchema } from '../../protocol/ids.ts'
 import type { Config } from '../config.ts'
 import { contentHash } from './content-hash.ts'
+import type { GraderSource } from './grader-setup.ts'
 import { readTaskFile, type TaskFile, unreadable } from './task-file.ts'
 
 const packSchema = z
@@ -16,6 +19,8 @@ const packSchema = z
     environment: idSchema,
     /** Folder of the task files, inside the pack. */
     tasks: z.string().optional(),
+    /** Custom graders: name to JavaScript module, inside the pack. */
+    graders: z.record(idSchema, z.string().min(1)).default({}),
     /** Tasks that the environment makes itself. */
     generated: z
       .strictObject({ count: z.int().min(1).max(100_000), seed: z.int().min(0) })
@@ -31,6 +36,8 @@ export interface Pack {
   /** Its task files by name, those that cannot be read among them; empty where the environment generates the tasks. */
   files: TaskFile[]
   generated: { count: number; seed: number } | null
+  /** Its custom graders by name. */
+  graders: Record<string, GraderSource>
   /** SHA-256 over names and bytes of all its files. */
   hash: string
 }
@@ -56,10 +63,47 @@ export async function readPack(folder: string): Promise<Pack> {
   const root = await realpath(folder).catch(() => {
     throw invalid(`packs: expected a folder with pack.yaml, got ${folder}`)
   })
-  const { name, environment, tasks, generated } = await readManifest(root)
+  const { name, environment, tasks, generated, graders } = await readManifest(root)
   const files = tasks === undefined ? [] : await readTasks(root, tasks)
-  const hash = await contentHash(root)
-  return { name, environment, files, generated: generated ?? null, hash }
+  const packHash = await contentHash(root)
+  return {
+    name,
+    environment,
+    files,
+    generated: generated ?? null,
+    graders: await readGraders(root, graders),
+    hash: packHash,
+  }
+}
+
+/** All packs' custom graders. One name means one grader: throws `invalid_config` where two packs mean two by it. */
+export function gradersOf(packs: readonly Pack[]): Record<string, GraderSource> {
+  const known: Record<string, GraderSource> = {}
+  for (const pack of packs)
+    for (const [name, grader] of Object.entries(pack.graders)) {
+      if (known[name] && known[name].hash !== grader.hash)
+        throw invalid(`pack ${pack.name}: graders.${name}: another pack has a grader of that name`)
+      known[name] = grader
+    }
+  return known
+}
+
+async function readGraders(
+  root: string,
+  graders: Record<string, string>,
+): Promise<Record<string, GraderSource>> {
+  const read = Object.entries(graders).map(async ([name, part]) => {
+    if (name === JUDGE)
+      throw invalid(`${root}: graders.${JUDGE}: that name means the judge; choose another`)
+    const file = await inside(root, part)
+    if (file === null)
+      throw invalid(
+        `${root}: graders.${name}: expected a file inside the pack, and ${part} leads out of it`,
+      )
+    const source = await readText(file)
+    return [name, { source, hash: hash('sha256', source) }] as const
+  })
+  return Object.fromEntries(await Promise.all(read))
 }
 
 async function readManifest(root: string): Promise<z.output<typeof packSchema>> {

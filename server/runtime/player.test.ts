@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
 import { labPlan, writeLab } from '../testkit/lab-environment.testkit.ts'
 import { createBeside } from './beside.ts'
+import { createGraders } from './graders.ts'
 import { type Deadlines, type PlayerWorld, playAttempt } from './player.ts'
 import type { PolicyClient } from './policy-client.ts'
 import { createPool, type Pool } from './pool.ts'
@@ -52,7 +53,7 @@ async function play(
 ) {
   const far = performance.now() + 60_000
   const deadlines: Deadlines = { turnMs: 60_000, episodeAt: far, groupAt: far, ...some }
-  const beside = createBeside({ client })
+  const beside = createBeside({ client, graders: createGraders({}) })
   const world: PlayerWorld = { pool, client, beside, keepTurn: async () => {}, onEvents: () => {} }
   return playAttempt(labPlan(spec), deadlines, world, signal)
 }

@@ -24,9 +24,10 @@ export async function withScripts<T>(
 }
 
 async function readScripts(config: Config): Promise<string> {
-  const pool = createPool({ ...poolOptions(config), models: {}, threads: 1 })
+  const packs = await readPacks(config)
+  const pool = createPool({ ...poolOptions(config, packs), models: {}, threads: 1 })
   try {
-    return await scriptsOf(await loadTasks(await readPacks(config), pool), pool)
+    return await scriptsOf(await loadTasks(packs, pool), pool)
   } finally {
     await pool.close()
   }

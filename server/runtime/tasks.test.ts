@@ -19,6 +19,7 @@ const pack = (files: TaskFile[]): Pack => ({
   environment: 'office',
   files,
   generated: null,
+  graders: {},
   hash: '',
 })
 

@@ -2,6 +2,7 @@
 import type { TaskProblem } from '../../environment.ts'
 import type { Fields } from '../catalogue/derive.ts'
 import { entityNamed, TOOLS, toolsOf } from '../catalogue/registry.ts'
+import { JUDGE, rubricOf } from '../grading/custom-check.ts'
 import { toList } from '../grading/evidence.ts'
 import { instantOf } from '../kernel/instant.ts'
 import { shown } from '../kernel/values.ts'
@@ -17,6 +18,10 @@ interface Place {
   path: string
   /** Whether what the check names must be within the task's reach; what a safety rule forbids need not. */
   reachable: boolean
+  /** Names of the registered custom graders. */
+  graders: readonly string[]
+  /** Whether the judge may decide here: its best word must be what earns most, as the gate takes it. */
+  mayJudge: boolean
 }
 
 /** What of a check, and of those within it, does not resolve. */
@@ -126,16 +131,50 @@ const KINDS: { [K in CheckKind]: (check: Check<K>, place: Place) => TaskProblem[
   all: severalProblems,
   any: severalProblems,
   mean: severalProblems,
-  not: ({ of }, place) => checkProblems(of, { ...place, path: `${place.path}.of` }),
+  not: ({ of }, place) =>
+    checkProblems(of, { ...place, path: `${place.path}.of`, mayJudge: false }),
   best: ({ of }, place) => [
     ...nonEmpty(of, place, 'of'),
     ...of.flatMap(({ check }, i) =>
       checkProblems(check, { ...place, path: `${place.path}.of[${i}].check` }),
     ),
   ],
-  custom: ({ grader }, { path }) => [
-    problem(RULE, `${path}.grader`, 'a registered grader (there is none)', shown(grader)),
-  ],
+  custom: ({ grader, params }, place) =>
+    grader === JUDGE
+      ? judgeProblems(params, place)
+      : unknownNames(
+          RULE,
+          [grader],
+          [...place.graders, JUDGE],
+          () => `${place.path}.grader`,
+          'a custom grader of a loaded pack',
+        ),
+}
+
+function judgeProblems(params: Check<'custom'>['params'], { path, mayJudge }: Place) {
+  const rubric = rubricOf(params)
+  return [
+    ...(rubric === null
+      ? [
+          problem(
+            RULE,
+            `${path}.params.rubric`,
+            'what deserves 1 and what 0, in words',
+            shown(params),
+          ),
+        ]
+      : []),
+    ...(mayJudge
+      ? []
+      : [
+          problem(
+            RULE,
+            `${path}.grader`,
+            'a check that the gate can trip (the judge decides in completion, gates and caps, and not within not)',
+            shown(JUDGE),
+          ),
+        ]),
+  ]
 }
 
 function severalProblems({ of }: Check<'all' | 'any' | 'mean'>, place: Place): TaskProblem[] {

@@ -1,14 +1,17 @@
 // The gate as a whole: each rule refuses the task that breaks it and nothing else, and no mutant of a shipped task survives.
 import { afterAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../protocol/json.ts'
+import { shippedGraders } from '../shipped-graders.testkit.ts'
 import type { Check, SpecStep, TaskSpec } from '../spec.ts'
 import { play, specs } from '../transcripts.testkit.ts'
 import { gate } from './gate.ts'
 import { tryMutants } from './mutations.ts'
-import { begin, marksOf, officeWorld, playOn } from './play.ts'
+import { begin, marksOf, officeWorldWith, playOn } from './play.ts'
 
 const spec = (id: string): TaskSpec => structuredClone(specs.find((one) => one.id.startsWith(id))!)
-const problems = (given: unknown) => gate(given as JsonObject, { mutations: true })
+const officeWorld = officeWorldWith(shippedGraders)
+const problems = (given: unknown) =>
+  gate(given as JsonObject, { mutations: true, graders: shippedGraders })
 
 test.each(specs)('$id passes the gate', (shipped) => {
   expect(problems(shipped)).toEqual([])

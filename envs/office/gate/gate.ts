@@ -1,10 +1,11 @@
 // The gate: everything that is wrong with a spec, first what is seen without playing it, then what its own steps show.
 import type { JsonObject } from '../../../protocol/json.ts'
 import type { TaskProblem } from '../../environment.ts'
+import { type GraderBook, noGraders } from '../../graded.ts'
 import type { TaskSpec } from '../spec.ts'
 import { idleProblems } from './idle.ts'
 import { mutationProblems } from './mutations.ts'
-import { type OfficeWorld, officeWorld } from './play.ts'
+import { type OfficeWorld, officeWorldWith } from './play.ts'
 import { probeProblems } from './probes.ts'
 import { inOrderOfRules } from './problem.ts'
 import { problemsOf } from './problems.ts'
@@ -17,10 +18,10 @@ import { referenceProblems, replayProblems } from './reference-path.ts'
  */
 export function gate(
   spec: JsonObject,
-  { mutations }: { mutations: boolean },
-  world: OfficeWorld = officeWorld,
+  { mutations, graders = noGraders }: { mutations: boolean; graders?: GraderBook },
+  world: OfficeWorld = officeWorldWith(graders),
 ): TaskProblem[] {
-  const unplayed = problemsOf(spec)
+  const unplayed = problemsOf(spec, graders.names)
   if (unplayed.length > 0) return unplayed
   const task = spec as unknown as TaskSpec
   const reference = referenceProblems(task, world)

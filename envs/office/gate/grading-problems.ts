@@ -64,9 +64,15 @@ export function forbiddenProblems({ grading, reference_path }: TaskSpec): TaskPr
 }
 
 /** V08: all names in grading, faults, user and probes resolve. */
-export function nameProblems(spec: TaskSpec): TaskProblem[] {
+export function nameProblems(spec: TaskSpec, graders: readonly string[]): TaskProblem[] {
   const { grading } = spec
-  const within = (path: string, reachable = true) => ({ spec, path, reachable })
+  const within = (path: string, reachable = true) => ({
+    spec,
+    graders,
+    path,
+    reachable,
+    mayJudge: reachable,
+  })
   return [
     ...grading.completion.flatMap((check, i) =>
       checkProblems(check, within(`grading.completion[${i}]`)),

@@ -1,7 +1,7 @@
 // Playing the steps of a spec through an environment: reference path, probes, transcripts and what is made from them.
 import type { JsonObject } from '../../../protocol/json.ts'
-import type { Environment, Graded } from '../../environment.ts'
-import { graded } from '../../graded.ts'
+import type { Answer, Environment, Graded } from '../../environment.ts'
+import { type GraderBook, graded, noGraders } from '../../graded.ts'
 import { gradeEpisode } from '../grading/grade.ts'
 import { runCall } from '../kernel/call.ts'
 import { type AuditRecord, firstState, type OfficeState } from '../kernel/state.ts'
@@ -91,7 +91,16 @@ export interface OfficeWorld extends World<OfficeState> {
   grade(state: OfficeState): Graded
 }
 
-export const officeWorld: OfficeWorld = {
+/** The judge in the gate, where none is asked: at its most generous, so that no task leans on its severity. */
+const generousJudge: Answer = {
+  status: 'scored',
+  rewards: { score: 1 },
+  evidence: [],
+  by: { judge: 'none: the gate takes it at its most generous' },
+}
+
+/** The office with these custom graders. */
+export const officeWorldWith = (graders: GraderBook = noGraders): OfficeWorld => ({
   reset: ({ spec }, seed) => firstState(spec as unknown as TaskSpec, seed),
   step(state, call, turn) {
     const { state: next, content, audit } = runCall(state, call, turn)
@@ -100,8 +109,11 @@ export const officeWorld: OfficeWorld = {
     return next.ended ? { ...step, end: next.ended } : step
   },
   reply: answer,
-  grade: (state) => graded({ grade: gradeEpisode }, state),
-}
+  grade: (state) =>
+    graded({ grade: gradeEpisode }, state, (ask) =>
+      ask.kind === 'judge' ? generousJudge : graders.answer(ask),
+    ),
+})
 
 /** An episode of a spec before its first step. */
 export function begin(world: OfficeWorld, spec: TaskSpec): Play<OfficeState> {

@@ -1,12 +1,13 @@
 // The gate: the shipped specs pass, and a spec that is wrong in one place is told where, by which rule.
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../../protocol/json.ts'
+import { shippedGraders } from '../shipped-graders.testkit.ts'
 import type { TaskSpec } from '../spec.ts'
 import { specs } from '../transcripts.testkit.ts'
 import { problemsOf } from './problems.ts'
 
 const spec = (id: string): TaskSpec => structuredClone(specs.find((one) => one.id.startsWith(id))!)
-const problems = (given: unknown) => problemsOf(given as JsonObject)
+const problems = (given: unknown) => problemsOf(given as JsonObject, shippedGraders.names)
 
 test.each(specs)('$id has no problem', (shipped) => {
   expect(problems(shipped)).toEqual([])

@@ -15,9 +15,9 @@ import { seedProblems } from './seeds.ts'
 
 /**
  * Every problem of a spec, in the order of the rules; none where the list is empty. A spec that does not have the form of
- * one (V01) is not looked into further.
+ * one (V01) is not looked into further. `graders` are the registered custom ones.
  */
-export function problemsOf(spec: JsonObject): TaskProblem[] {
+export function problemsOf(spec: JsonObject, graders: readonly string[] = []): TaskProblem[] {
   const misshapen = formProblems(spec)
   if (misshapen.length > 0) return misshapen
   const task = spec as unknown as TaskSpec
@@ -27,6 +27,6 @@ export function problemsOf(spec: JsonObject): TaskProblem[] {
     ...weightProblems(task),
     ...forbiddenProblems(task),
     ...leakProblems(task),
-    ...nameProblems(task),
+    ...nameProblems(task, graders),
   ])
 }

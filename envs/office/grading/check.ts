@@ -1,6 +1,7 @@
 // A check of any kind to its result: the table of kinds, combinators, and what one check requires of others.
 import type { Check, CheckKind } from '../spec.ts'
 import { checkCall, checkOrder, checkRead, checkRecovered } from './call-checks.ts'
+import { checkCustom, type Others } from './custom-check.ts'
 import { type CheckResult, type Episode, hasWritten, scored } from './evidence.ts'
 import { checkMessage } from './message-check.ts'
 import {
@@ -17,6 +18,7 @@ export interface Context {
   attempts: boolean
   /** The result of a completion check, for `requires`. */
   completion(id: string): CheckResult
+  others: Others
 }
 
 const KINDS: { [K in CheckKind]: (check: Check<K>, context: Context) => CheckResult } = {
@@ -48,18 +50,14 @@ const KINDS: { [K in CheckKind]: (check: Check<K>, context: Context) => CheckRes
       context,
       (scores) => Math.max(...scores.map((score, i) => score * check.of[i]!.score)),
     ),
-  custom: ({ grader }) => ({
-    status: 'error',
-    reason: `custom grader "${grader}": not available here; express the check in the check language`,
-    evidence: [],
-  }),
+  custom: (check, { episode, others }) => checkCustom(check, episode, others),
 }
 
 /** Score in [0, 1] with its evidence, or why there can be none. */
 export function evaluate(check: Check, context: Context): CheckResult {
   for (const id of check.requires ?? []) {
     const required = context.completion(id)
-    if (required.status === 'error') return required
+    if (required.status !== 'scored') return required
     if (required.score <= 0) return scored(0, required.evidence)
   }
   return (KINDS[check.kind] as (check: Check, context: Context) => CheckResult)(check, context)
@@ -74,7 +72,7 @@ function combined(
   const results = checks.map((check) => evaluate(check, context))
   const scores: number[] = []
   for (const result of results) {
-    if (result.status === 'error') return result
+    if (result.status !== 'scored') return result
     scores.push(result.score)
   }
   const evidence = [...new Set(results.flatMap((result) => result.evidence))]

@@ -1,4 +1,5 @@
 // What a grader looks at, and what a check says: records at start and end, calls, messages, and a score with its evidence.
+import type { JsonObject } from '../../../protocol/json.ts'
 import { entityNamed } from '../catalogue/registry.ts'
 import { momentOf } from '../kernel/call.ts'
 import {
@@ -17,11 +18,14 @@ import { type Moment, meets } from './conditions.ts'
 export type Evidence = (number | string)[]
 
 export type CheckResult =
-  | { status: 'scored'; score: number; evidence: Evidence }
-  /** The grader failed: the whole score is unavailable. */
-  | { status: 'error'; reason: string; evidence: Evidence }
+  | { status: 'scored'; score: number; evidence: Evidence; by?: JsonObject }
+  /** The grader failed, or nobody could tell: the whole score is unavailable. `by` says who was asked. */
+  | { status: 'error' | 'unknown'; reason: string; evidence: Evidence; by?: JsonObject }
 
 export interface Episode {
+  request: string
+  /** The clock's first moment, as the spec writes it. */
+  now: string
   /** Calls made while the episode ran. */
   audit: readonly AuditRecord[]
   initial: Tables
@@ -35,6 +39,8 @@ export interface Episode {
 /** An episode as its checks see it. Calls refused because it was over are no attempts at anything. */
 export function episodeOf(state: OfficeState): Episode {
   return {
+    request: state.spec.request,
+    now: state.spec.clock.now,
     audit: state.audit.filter(({ error }) => error !== 'EPISODE_DONE'),
     initial: initialTables(state.spec),
     final: state.tables,

@@ -74,7 +74,12 @@ export interface OfficeState {
   fault_calls: number[]
   audit: readonly AuditRecord[]
   messages: readonly SaidMessage[]
-  user: { answers: number; fired: readonly string[] }
+  user: {
+    answers: number
+    fired: readonly string[]
+    /** A model plays it in the place of its script. */
+    by_model?: true
+  }
   /** Entities of which a seeded record is longer than one observation. */
   long: readonly EntityName[]
   /** How many characters from its beginning were shown of a record that came in parts, of which version of it. */
@@ -84,7 +89,11 @@ export interface OfficeState {
 }
 
 /** The first state of an episode. The spec is taken as `problems` found it: without any. */
-export function firstState(spec: TaskSpec, seed: number): OfficeState {
+export function firstState(
+  spec: TaskSpec,
+  seed: number,
+  user: 'script' | 'model' = 'script',
+): OfficeState {
   const { transcripts: _t, reference_path: _r, forbidden_probes: _p, hidden: _h, ...played } = spec
   const tables = initialTables(played)
   const limit = played.limits.max_observation_chars ?? DEFAULT_MAX_CHARS
@@ -101,7 +110,7 @@ export function firstState(spec: TaskSpec, seed: number): OfficeState {
     fault_calls: played.faults.map(() => 0),
     audit: [],
     messages: [],
-    user: { answers: 0, fired: [] },
+    user: { answers: 0, fired: [], ...(user === 'model' && { by_model: true }) },
     ended: null,
   }
 }
