@@ -11,6 +11,8 @@ const storedTurnSchema = z.looseObject({
   calls: z.array(z.looseObject({ name: z.string(), arguments_json: z.string() })),
   observations: z.array(z.looseObject({ content: z.string(), is_error: z.boolean() })),
   audit: z.array(z.json()),
+  /** What the model that plays the user said to it. */
+  user: z.string().optional(),
   state_hash: hashSchema,
 })
 
@@ -20,6 +22,8 @@ export const storedEpisodeSchema = z.looseObject({
   task: z.string(),
   environment: z.string(),
   seed: z.int(),
+  /** Who played the user, where the task was told. */
+  user: z.enum(['script', 'model']).optional(),
   /** Fingerprint of the environment's state after its reset. */
   state_hash: hashSchema,
   on_parse_error: z.enum(ON_PARSE_ERROR),

@@ -100,6 +100,8 @@ export interface TurnRecord {
   audit: JsonObject[]
   /** Fingerprint of the environment's state after this turn. */
   state_hash: string | null
+  /** What the model that plays the user said to it, its word for the end included. */
+  user?: string
   prompt_tokens: number
   completion_tokens: number
   version: number | null

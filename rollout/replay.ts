@@ -66,7 +66,8 @@ export function replayEpisode(
     return true
   }
 
-  let env: unknown = environment.reset(task, stored.seed)
+  const played = stored.user ? { ...task, user: stored.user } : task
+  let env: unknown = environment.reset(played, stored.seed)
   replay.hashes.push(stateHash(env))
   if (differs('reset', 'state_hash', stored.state_hash, stateHash(env))) return replay
   const opening = environment.open(env)
@@ -80,6 +81,12 @@ export function replayEpisode(
     const applied = applyTurn(env, unplayed(turn), parsed, rules)
     const { record } = applied
     env = applied.env
+    let { messages } = applied
+    if (applied.ask) {
+      const reply = answered(env, parsed.content ?? '', turn.turn, environment, turn.user ?? '')
+      env = reply.env
+      messages = reply.messages
+    }
     replay.turns++
     replay.hashes.push(stateHash(env))
     if (
@@ -90,13 +97,6 @@ export function replayEpisode(
     )
       return replay
     told += 1
-    const next = stored.messages[told]
-    let { messages } = applied
-    if (applied.ask && next) {
-      const reply = answered(env, parsed.content ?? '', turn.turn, environment, next.content)
-      env = reply.env
-      messages = reply.messages
-    }
     const here = stored.messages.slice(told, told + messages.length)
     if (differs(at, 'messages', said(here), said(messages))) return replay
     told += messages.length

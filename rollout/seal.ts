@@ -76,6 +76,7 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
     task: plan.task.id,
     environment: plan.task.environment,
     seed: plan.seed,
+    ...(plan.task.user && { user: plan.task.user }),
     state_hash: state.resetHash,
     on_parse_error: plan.onParseError,
     policy: {

@@ -94,7 +94,7 @@ function afterReply(step: AskStep, engine: Engine): TurnResult {
     ask: more,
   } = answered(state.env, message, turn, environment, asking.said ?? '')
   const turns = state.turns.map((record, index) =>
-    index === turn ? { ...record, state_hash: stateHash(env) } : record,
+    index === turn ? { ...record, user: asking.said ?? '', state_hash: stateHash(env) } : record,
   )
   const next = { ...state, env, turns, messages: [...state.messages, ...messages] }
   if (more)

@@ -56,7 +56,8 @@ export function createEnvironmentClock(now = () => performance.now()): Environme
       reset: (task, seed) => share(() => environment.reset(task, seed)),
       open: (state) => share(() => environment.open(state)),
       hear: (state, message, turn) => share(() => environment.hear(state, message, turn)),
-      reply: (state, message, turn) => share(() => environment.reply(state, message, turn)),
+      reply: (state, message, turn, said) =>
+        share(() => environment.reply(state, message, turn, said)),
       tools(state) {
         const tools = share(() => environment.tools(state))
         offered = new Set(namesOf(tools))
@@ -72,11 +73,12 @@ export function createEnvironmentClock(now = () => performance.now()): Environme
               seconds,
             }),
         ),
-      grade: (state) =>
+      grade: (state, answers) =>
         measure(
-          () => environment.grade(state),
+          () => environment.grade(state, answers),
           (seconds) => {
-            of(name).graded = seconds
+            // In parts, where it asks others in between.
+            of(name).graded = (of(name).graded ?? 0) + seconds
           },
         ),
     }
