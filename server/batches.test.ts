@@ -181,7 +181,7 @@ describe('a delivered group', () => {
         expect(episode.reward).toBeCloseTo(played[0]?.expect.score ?? Number.NaN, 3)
       }
     }
-  })
+  }, 90_000)
 
   test.each([
     ['main', 'chat'],

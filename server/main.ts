@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // The command line: every verb with its flags. Start reading here; serve.ts puts the server together.
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { EvalOptions } from './commands/eval.ts'
@@ -333,6 +333,34 @@ bench
     const { benchEnvs } = await import('./commands/bench-envs.ts')
     await benchEnvs({ rounds: Math.max(1, rounds), milliseconds: ms, json })
   })
+
+program
+  .command('torture')
+  .description('Kill a server of its own at random under load; exit code 1 where anything is lost.')
+  .option('--kills <number>', 'how often it is killed (100)', numberUpTo(100_000), 100)
+  .option('--seconds <number>', 'stop after so long, with --min-kills done', numberUpTo(1e6), 1e6)
+  .option('--min-kills <number>', 'kills that are done whatever the time', numberUpTo(1e5), 0)
+  .option('--seed <number>', 'of the moments; default: another each time', numberUpTo(2 ** 31))
+  .addOption(
+    new Option(
+      '--fault <kind>',
+      'let it end by a failing fsync (needs libfiu) or a full disk (root)',
+    ).choices(['eio', 'full']),
+  )
+  .addHelpText('after', example('paddock torture --kills 40 --seed 7'))
+  .action(
+    async (flags: {
+      kills: number
+      seconds: number
+      minKills: number
+      seed?: number
+      fault?: 'eio' | 'full'
+    }) => {
+      const { runTorture } = await import('./commands/torture.ts')
+      const seed = flags.seed ?? Math.floor(Math.random() * 2 ** 31)
+      process.exitCode = await runTorture({ ...flags, seed, fault: flags.fault ?? null })
+    },
+  )
 
 try {
   await program.parseAsync()

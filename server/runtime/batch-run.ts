@@ -15,6 +15,7 @@ import {
   waitingMembers,
 } from '../../rollout/group.ts'
 import type { BatchEvent, EpisodePlace, Ledger, ResumedBatch } from '../../rollout/ports.ts'
+import type { TurnEvent } from '../../rollout/turn-events.ts'
 import { StoreFailed } from '../ledger/store.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Admission } from './admission.ts'
@@ -87,7 +88,7 @@ interface Finished {
 /** Flat groups in one place are replaced at most this often: a task that is always solved would never end. */
 const MAX_REPLACEMENTS = 3
 /** An attempt that has seen so many restarts without a reply between them is taken for their cause (OPS R5). */
-const MAX_LIVES = 5
+const MAX_LIVES = 20
 
 /** Starts at once, or goes on after a restart; the batch is in the ledger already. */
 export function startBatch(
@@ -202,17 +203,19 @@ export function startBatch(
     if (!(await tell(group, start, () => ledger.tell(plan.id, start)))) return
     if (isFirst && group.deadline === null) openGroup(group)
     const begun = group.begun.get(index)
+    /** The end of an attempt is told once it is kept. */
+    const held: TurnEvent[] = []
     const played =
       (begun?.lives ?? 1) > MAX_LIVES
         ? poisoned()
         : await playAttempt(
             episodePlan(group, index, attempt),
             deadlines(group, begun?.at ?? ledger.now()),
-            playerWorld(place),
+            playerWorld(place, held),
             group.controller.signal,
             journal,
           )
-    if (!halted) await endAttempt(group, index, attempt, played)
+    if (!halted) await endAttempt(group, index, attempt, played, held)
   }
 
   /** The group's clock runs from its first attempt on, restarts left out. */
@@ -231,6 +234,7 @@ export function startBatch(
     index: number,
     attempt: number,
     { sealed, outcome, reason, seconds, policySeconds, askedSeconds }: PlayedAttempt,
+    held: readonly TurnEvent[],
   ): Promise<void> {
     const header = sealed?.header ?? null
     const cost = {
@@ -243,6 +247,7 @@ export function startBatch(
     const known = group.state.members.length
     // The group may have been given up while this attempt was played.
     if (!(await tell(group, event, () => ledger.end(placeOf(group, index), event, sealed)))) return
+    for (const { type, json } of held) events.append(type, json, world.now())
     const env = group.known.task.environment
     const asked = Object.values(askedSeconds).reduce((sum, one) => sum + one, policySeconds)
     const ended = {
@@ -486,14 +491,16 @@ export function startBatch(
     }
   }
 
-  function playerWorld(place: EpisodePlace): PlayerWorld {
+  function playerWorld(place: EpisodePlace, held: TurnEvent[]): PlayerWorld {
     return {
       pool: world.pool,
       client: world.client,
       beside: world.beside,
       keepTurn: ({ attempt }, entry) => ledger.turn(place, attempt, entry),
       onEvents(told) {
-        for (const { type, json } of told) events.append(type, json, world.now())
+        for (const event of told)
+          if (event.type === 'outcome') held.push(event)
+          else events.append(event.type, event.json, world.now())
       },
     }
   }

@@ -1,0 +1,100 @@
+// What a trainer has heard over all lives of a server, and which promises what it heard has broken.
+import { requestSeed } from '../../rollout/request-seed.ts'
+
+export interface HeardOutcome {
+  episode: string
+  attempt: number
+  reward: number | null
+}
+
+export interface Finding {
+  /** Finished episodes that were asked for again, or came with another reward. */
+  lost: string[]
+  /** Groups that were leased after their acknowledgement had been answered, or acknowledged twice. */
+  twice: string[]
+  /** Groups that were never acknowledged though their batch is done. */
+  forgotten: string[]
+  /** Episodes of which one kill repeated more than one policy request. */
+  repeated: string[]
+}
+
+export interface History {
+  submitted(batch: string, groups: number, groupSize: number): void
+  outcome(heard: HeardOutcome, life: number): void
+  leased(group: { id: string; episodes: { id: string; reward: number | null }[] }): void
+  acked(group: string, result: string): void
+  /** A batch that is done, with how its groups are counted. */
+  done(batch: string, settled: Record<string, number>): void
+  totals(): { episodes: number; acked: number; batches: number }
+  /** `seen`: by the request's seed, the lives in which it was asked. */
+  check(seen: ReadonlyMap<number, readonly number[]>): Finding & { repeats: number }
+}
+
+/** Turns and attempts of one episode that are looked for. */
+const MAX_TURNS = 8
+const MAX_ATTEMPTS = 3
+
+export function createHistory(): History {
+  const batches = new Map<string, { groups: number; groupSize: number }>()
+  /** By episode and attempt: the life in which it was heard of, and its reward. */
+  const finished = new Map<string, { life: number; reward: number | null }>()
+  const rewards = new Map<string, number | null>()
+  const acks = new Map<string, number>()
+  const finding: Finding = { lost: [], twice: [], forgotten: [], repeated: [] }
+
+  /** Every request that an attempt can send. */
+  function seedsOf(batch: string, group: number, index: number, attempt: number): number[] {
+    const plan = { policy: { seedBase: batch }, groupIndex: group, index, attempt }
+    return Array.from({ length: MAX_TURNS }, (_, turn) => requestSeed(plan as never, turn))
+  }
+
+  return {
+    submitted: (batch, groups, groupSize) => void batches.set(batch, { groups, groupSize }),
+    outcome({ episode, attempt, reward }, life) {
+      const key = `${episode} ${attempt}`
+      if (!finished.has(key)) finished.set(key, { life, reward })
+      rewards.set(episode, reward)
+    },
+    leased({ id, episodes }) {
+      if (acks.has(id)) finding.twice.push(`${id} was leased after its ack`)
+      for (const { id: episode, reward } of episodes)
+        if (rewards.has(episode) && rewards.get(episode) !== reward)
+          finding.lost.push(`${episode} had reward ${rewards.get(episode)} and came with ${reward}`)
+    },
+    acked(group, result) {
+      if (result !== 'acked') return
+      if (acks.has(group)) finding.twice.push(`${group} was acknowledged twice`)
+      acks.set(group, (acks.get(group) ?? 0) + 1)
+    },
+    done(batch, settled) {
+      const groups = batches.get(batch)?.groups ?? 0
+      if (settled.acked !== groups)
+        finding.forgotten.push(`${batch}: ${JSON.stringify(settled)} of ${groups} groups`)
+    },
+    totals: () => ({ episodes: rewards.size, acked: acks.size, batches: batches.size }),
+    check(seen) {
+      let repeats = 0
+      const { lost, repeated } = { lost: [...finding.lost], repeated: [...finding.repeated] }
+      for (const [batch, { groups, groupSize }] of batches)
+        for (let group = 0; group < groups; group++)
+          for (let index = 0; index < groupSize; index++) {
+            const episode = `${batch}.g${group}.e${index}`
+            const byLife = new Map<number, number>()
+            for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+              const end = finished.get(`${episode} ${attempt}`)
+              for (const seed of seedsOf(batch, group, index, attempt)) {
+                const lives = seen.get(seed) ?? []
+                if (end && lives.some((life) => life > end.life))
+                  lost.push(`${episode} was asked for again after its end was told`)
+                for (const life of lives.slice(1)) byLife.set(life, (byLife.get(life) ?? 0) + 1)
+              }
+            }
+            for (const [life, count] of byLife) {
+              repeats += count
+              if (count > 1) repeated.push(`${episode}: ${count} requests repeated in life ${life}`)
+            }
+          }
+      return { ...finding, lost, repeated, repeats }
+    },
+  }
+}
