@@ -11,6 +11,33 @@ const fieldSchema = z.strictObject({
   description: z.string().optional(),
 })
 
+/** Soft overlong punishment (DAPO): what a long answer costs. */
+export const overlongShape = {
+  /** Sampled tokens that a member may have; observations in between are not the policy's and do not count. */
+  max_length: z.int().min(1),
+  /** The last tokens before `max_length`, over which the penalty grows. 0: none before it. */
+  buffer: z.int().min(0),
+  penalty_factor: z.number().min(0).default(1),
+  /** Beyond `max_length`: stay at the full penalty (TRL), or go on falling (verl). */
+  beyond: z.enum(['clamp', 'linear']).default('clamp'),
+}
+
+const conditionSchema = z.strictObject({
+  /** Counts as `otherwise` unless `requires` is at least `at_least`. */
+  component: z.string().min(1),
+  requires: z.string().min(1),
+  at_least: z.number(),
+  otherwise: z.number().default(0),
+})
+
+const shapingSchema = z.strictObject({
+  overlong: z.strictObject(overlongShape).optional(),
+  /** What each sampled token beyond `free` costs. */
+  length_penalty: z
+    .strictObject({ per_token: z.number().min(0), free: z.int().min(0).default(0) })
+    .optional(),
+})
+
 export const rewardContractSchema = z
   .strictObject({
     name: idSchema,
@@ -18,6 +45,9 @@ export const rewardContractSchema = z
     fields: z.record(z.string().min(1), fieldSchema),
     scalar: z.union([z.string(), z.strictObject({ weighted: z.record(z.string(), z.number()) })]),
     components: z.array(z.string()).default([]),
+    conditions: z.array(conditionSchema).optional(),
+    /** Lowers the scalar by what an episode's length costs. */
+    shaping: shapingSchema.optional(),
   })
   .meta({ id: 'RewardContract' })
 

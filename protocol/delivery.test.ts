@@ -59,6 +59,7 @@ const envelope = fc
           ...head,
           reward: 1,
           rewards: { score: 1 },
+          shaping: [],
           advantage: 0.5,
           counts: NO_COUNTS,
           turns,

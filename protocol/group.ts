@@ -76,6 +76,22 @@ export interface GroupStats {
   shared_anchor_share: number | null
 }
 
+/**
+ * One step from what was graded to the reward that estimators read, where the contract shapes it. `length` are sampled
+ * tokens; a penalty is added to the scalar and never positive.
+ */
+export type ShapingStep =
+  | {
+      kind: 'condition'
+      component: string
+      requires: string
+      at_least: number
+      /** As it was graded, and as it counts. */
+      raw: number
+      counted: number
+    }
+  | { kind: 'overlong' | 'length'; length: number; penalty: number }
+
 export interface DeliveredEpisode {
   id: string
   index: number
@@ -83,7 +99,9 @@ export interface DeliveredEpisode {
   outcome: EpisodeOutcome
   reason: string | null
   reward: number | null
+  /** As they were graded; `shaping` says what was made of them. */
   rewards: Record<string, number | null> | null
+  shaping: ShapingStep[]
   advantage: number | null
   counts: TurnCounts
   turns: DeliveredTurn[]

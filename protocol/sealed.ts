@@ -1,6 +1,6 @@
 // A sealed episode: one blob made once in a worker, and the small header that scheduling, verdicts and metrics read.
 
-import type { Sample } from './group.ts'
+import type { Sample, ShapingStep } from './group.ts'
 import type { JsonObject } from './json.ts'
 import { packMap } from './msgpack.ts'
 import type { EpisodeOutcome } from './outcomes.ts'
@@ -39,6 +39,7 @@ export interface EpisodeHeader extends TurnCounts {
   violation: { field: string; kind: string | null } | null
   reward: number | null
   rewards: Record<string, number | null> | null
+  shaping: ShapingStep[]
   turns: TurnHeader[]
   prompt_tokens: number
   completion_tokens: number

@@ -50,6 +50,11 @@ export function checkContract(contract: RewardContract): void {
   if (names.length === 0) refuse('a contract needs at least one field, got none', 'fields')
   for (const name of names) checkField(name, contract.fields[name]!)
   for (const name of scalarNames(contract)) checkScalarField(contract, name)
+  contract.conditions?.forEach(({ component, requires }, index) => {
+    for (const [key, name] of Object.entries({ component, requires }))
+      if (!hasField(contract, name))
+        refuse(unknownName(`condition's ${key}`, name, contract), `conditions[${index}].${key}`)
+  })
   const seen = new Set<string>()
   contract.components.forEach((name, index) => {
     const path = `components[${index}]`
@@ -225,7 +230,8 @@ function mayBeAbsent(field: RewardField): boolean {
   return field.required === undefined ? field.nullable === true : !field.required
 }
 
-function scalarOf(
+/** The contract's scalar over these fields. */
+export function scalarOf(
   contract: RewardContract,
   rewards: Record<string, number | null>,
 ): CheckedRewards {

@@ -1,16 +1,9 @@
 // Soft overlong punishment (DAPO): what a long answer costs, added to the reward before any estimator sees it.
-import { z } from 'zod'
+import type { z } from 'zod'
+import { overlongShape } from '../protocol/contract.ts'
 import { strictObject } from './strict.ts'
 
-export const overlongSchema = strictObject({
-  /** Sampled tokens that a member may have; observations in between are not the policy's and do not count. */
-  max_length: z.int().min(1),
-  /** The last tokens before `max_length`, over which the penalty grows. 0: none before it. */
-  buffer: z.int().min(0),
-  penalty_factor: z.number().min(0).default(1),
-  /** Beyond `max_length`: stay at the full penalty (TRL), or go on falling (verl). */
-  beyond: z.enum(['clamp', 'linear']).default('clamp'),
-})
+export const overlongSchema = strictObject(overlongShape)
 export type OverlongShaping = z.output<typeof overlongSchema>
 
 /**

@@ -1,7 +1,8 @@
 // The end of an episode as a decision: graded where its outcome is scored, be it with the help of others, then sealed.
 import type { Answers, Environment } from '../envs/environment.ts'
-import type { JsonObject } from '../protocol/json.ts'
+import { isPlainObject, type JsonObject } from '../protocol/json.ts'
 import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
+import { composeReward } from '../reward/compose.ts'
 import { checkRewards } from '../reward/contract.ts'
 import { type AskStep, startAsking } from './asking/asking.ts'
 import type { EpisodeState } from './episode.ts'
@@ -74,13 +75,7 @@ function grade(
     }
     const shown = graded as unknown as JsonObject
     if (graded.status === 'unavailable') return unscored('verifier_error', graded.reason, shown)
-    const checked = checkRewards(state.plan.contract, graded.rewards)
-    if (!checked.ok)
-      return {
-        ...unscored('contract_violation', `${checked.field}: ${checked.message}`, shown),
-        kind: checked.kind,
-      }
-    return { outcome, reason, reward: checked.reward, rewards: checked.rewards, grade: shown }
+    return scored(state, { outcome, reason }, graded.rewards, () => shown)
   } catch (error) {
     if (!isEnvironmentFault(error)) throw error
     return unscored('verifier_error', error.message)
@@ -102,8 +97,26 @@ function rewarded(
       reason,
     })
   if (answer.status !== 'scored') return unscored('verifier_error', answer.reason)
-  const checked = checkRewards(state.plan.contract, answer.rewards)
-  if (!checked.ok) return unscored('contract_violation', `${checked.field}: ${checked.message}`)
-  const shown = { status: 'scored', rewards: checked.rewards, evidence: answer.by }
-  return { outcome, reason, reward: checked.reward, rewards: checked.rewards, grade: shown }
+  const show = (rewards: JsonObject) => ({ status: 'scored', rewards, evidence: answer.by })
+  return scored(state, { outcome, reason }, answer.rewards, show)
+}
+
+/** What was written, under the contract: rewards, the reward that is made of them, or how they break it. */
+function scored(
+  { plan, turns }: EpisodeState,
+  end: Pick<Ending, 'outcome' | 'reason'>,
+  written: unknown,
+  show: (rewards: JsonObject) => JsonObject,
+): Ending {
+  const checked = checkRewards(plan.contract, written)
+  // Tokens that an aborted answer lost are no part of the episode, and cost it nothing.
+  const tokens = turns.reduce((sum, turn) => sum + turn.completion_tokens, 0)
+  const composed = checked.ok ? composeReward(plan.contract, checked.rewards, tokens) : checked
+  if (!checked.ok || !composed.ok) {
+    const { field, message, kind } = composed as Extract<typeof composed, { ok: false }>
+    const shown = isPlainObject(written) ? show(written as JsonObject) : null
+    return { ...unscored('contract_violation', `${field}: ${message}`, shown), kind }
+  }
+  const { reward, shaping } = composed
+  return { ...end, reward, rewards: checked.rewards, shaping, grade: show(checked.rewards) }
 }

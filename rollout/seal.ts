@@ -1,5 +1,6 @@
 // The end of an episode: trajectory, tape and grade sealed into bytes.
 import { createHash } from 'node:crypto'
+import type { ShapingStep } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { EpisodeOutcome } from '../protocol/outcomes.ts'
 import {
@@ -24,6 +25,8 @@ export interface Ending {
   reason: string
   reward: number | null
   rewards: Record<string, number | null> | null
+  /** From the rewards to the reward; none where there is none. */
+  shaping?: ShapingStep[]
   grade: JsonObject | null
   /** Kind of what broke the contract, where it was a field of the rewards. */
   kind?: string | undefined
@@ -42,6 +45,7 @@ export function seal(
     violation: violationOf(ending),
     reward: ending.reward,
     rewards: ending.rewards,
+    shaping: ending.shaping ?? [],
     turns: state.headers,
     prompt_tokens: sum(state.turns, (turn) => turn.prompt_tokens),
     completion_tokens: sum(state.turns, (turn) => turn.completion_tokens) + state.droppedTokens,
@@ -93,6 +97,7 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
     reason: ending.reason,
     reward: ending.reward,
     rewards: ending.rewards,
+    ...(ending.shaping?.length && { shaping: ending.shaping as unknown as JsonObject[] }),
     grade: ending.grade,
     messages: state.messages as unknown as JsonObject[],
     turns: state.turns.map((turn, index) => ({

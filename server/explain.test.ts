@@ -128,6 +128,50 @@ it('A07: equal totals with different components are valid under gdpo, and flat u
   expect(grpo.progress.groups.verdicts).toEqual({ zero_variance: 1 })
 })
 
+test('a reward that the contract composes is delivered with every step from what was graded', async () => {
+  const number = { type: 'number' }
+  const contract = {
+    name: 'two',
+    version: 3,
+    fields: { total: number, solved: number, brief: number },
+    scalar: { weighted: { solved: 2, brief: 1 } },
+    components: ['solved', 'brief'],
+    conditions: [{ component: 'brief', requires: 'solved', at_least: 0.5 }],
+    shaping: {
+      overlong: { max_length: 10, buffer: 10 },
+      length_penalty: { per_token: 0.01, free: 2 },
+    },
+  }
+  const { groups } = await house.run(batch({ reward: { contract } }))
+  const episodes = groups[0]?.episodes ?? []
+  expect(episodes).toHaveLength(8)
+  for (const { reward, rewards, shaping } of episodes) {
+    const isSolved = rewards?.solved === 0.5
+    // As it was graded: brief is 1 exactly where solved is 0, and there it does not count.
+    expect(rewards?.brief).toBe(isSolved ? 0 : 1)
+    const [overlong, length] = shaping.slice(-2)
+    if (overlong?.kind !== 'overlong' || length?.kind !== 'length') throw new Error('two penalties')
+    expect(overlong.penalty).toBeCloseTo(-Math.min(1, overlong.length / 10), 12)
+    expect(length.penalty).toBeCloseTo(-0.01 * Math.max(0, length.length - 2), 12)
+    expect(shaping.slice(0, -2)).toEqual(
+      isSolved
+        ? []
+        : [
+            {
+              kind: 'condition',
+              component: 'brief',
+              requires: 'solved',
+              at_least: 0.5,
+              raw: 1,
+              counted: 0,
+            },
+          ],
+    )
+    expect(reward).toBeCloseTo((isSolved ? 1 : 0) + overlong.penalty + length.penalty, 12)
+  }
+  expect(groups[0]?.stats.components.brief).toMatchObject({ mean: 0, flat: true })
+})
+
 describe('whitening', () => {
   const gdpo = (window?: number) => ({
     tasks: Array(5).fill({ spec: { request: arithmeticRequest(0) }, environment: 'two' }),

@@ -131,7 +131,26 @@ const episodeSchema = z
     rewards: z
       .record(z.string(), z.number().nullable())
       .nullable()
-      .describe('The fields of the reward contract, under the names that the batch reads.'),
+      .describe(
+        'The fields of the reward contract as they were graded, under the names that the batch reads.',
+      ),
+    shaping: z
+      .array(
+        z.union([
+          z.object({
+            kind: z.literal('condition'),
+            component: z.string(),
+            requires: z.string(),
+            at_least: z.number(),
+            raw: z.number(),
+            counted: z.number(),
+          }),
+          z.object({ kind: z.enum(['overlong', 'length']), length: count, penalty: z.number() }),
+        ]),
+      )
+      .describe(
+        'What was made of them on the way to reward, step by step; length in sampled tokens.',
+      ),
     advantage: z
       .number()
       .nullable()

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../protocol/json.ts'
 import { type EpisodeOutcome, type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
 import { NO_COUNTS, sumCounts, type TurnCounts } from '../../protocol/turn-counts.ts'
+import { countedRewards } from '../../reward/compose.ts'
 import type { GroupAdvantages, GroupScores, MemberScore } from '../../reward/estimator.ts'
 import type { EvaluatedTask } from '../../reward/evaluation.ts'
 import type { EstimatedGroup } from '../../reward/explain.ts'
@@ -176,7 +177,7 @@ export function judge(plan: BatchPlan, group: GroupRun): Judgement {
       return {
         outcome: outcome ?? 'aborted',
         reward: header?.reward ?? null,
-        rewards: header?.rewards ?? null,
+        rewards: header?.rewards ? countedRewards(plan.contract, header.rewards) : null,
         distinctKey: header?.completion_digest ?? '',
       }
     }),
@@ -200,6 +201,7 @@ export function scoresOf(plan: BatchPlan, group: GroupRun): GroupScores {
     const result = group.results.get(index)
     const header = result?.header
     const reward = header?.reward ?? null
+    const counted = countedRewards(plan.contract, header?.rewards ?? {})
     const paid = header?.turns.some((turn) => turn.reward !== 0) ?? false
     const turns = header?.turns ?? []
     return {
@@ -207,7 +209,7 @@ export function scoresOf(plan: BatchPlan, group: GroupRun): GroupScores {
       reward,
       reason: reward === null ? (outcome ?? 'aborted') : null,
       components: Object.fromEntries(
-        plan.contract.components.map((name) => [name, header?.rewards?.[name] ?? null]),
+        plan.contract.components.map((name) => [name, counted[name] ?? null]),
       ),
       tokens: header?.completion_tokens ?? 0,
       steps: turns.map((turn, k) => ({
@@ -301,6 +303,7 @@ function episodeHead(
     reason: result ? result.reason : 'the group was closed before this episode started',
     reward: header?.reward ?? null,
     rewards: header?.rewards ? renamed(header.rewards, plan.request.reward.rename) : null,
+    shaping: header?.shaping ?? [],
     advantage: own,
     counts: header === null ? NO_COUNTS : sumCounts([header]),
     turns: (header?.turns ?? []).map(({ sample, start, end, anchor }, turn) => ({
