@@ -101,6 +101,8 @@ export interface Estimator<Settings = unknown> {
    * of them can be known. Default: never.
    */
   seesBatch?(settings: Settings): boolean
+  /** True where the turns of an episode may have advantages of their own. */
+  perTurn?: true
   /**
    * All groups of one call are seen together (GDPO whitens over them). Order of groups and members is kept.
    * Throws PaddockError `invalid_request` for scores that contradict themselves or a setting that says `error`.

@@ -75,6 +75,7 @@ export const gigpo: Estimator<GigpoSettings> = {
   settings: settingsSchema('gigpo', shape, DEFAULTS, {
     verl_agent: { episode_statistics_unit: 'step', episode_singleton: 'raw_reward' },
   }),
+  perTurn: true,
   advantages: (groups, settings) => groups.map((group) => groupAdvantages(group, settings)),
 }
 

@@ -44,6 +44,7 @@ const DEFAULTS = {
  */
 export const grpoProcess: Estimator<ProcessSettings> = {
   settings: settingsSchema('grpo_process', shape, DEFAULTS, {}),
+  perTurn: true,
   advantages: (groups, settings) => groups.map((group) => supervise(group, settings)),
 }
 

@@ -60,6 +60,7 @@ interface Item {
  */
 export const hgpo: Estimator<HgpoSettings> = {
   settings: settingsSchema('hgpo', shape, DEFAULTS, { verl_agent: {} }),
+  perTurn: true,
   advantages: (groups, settings) => groups.map((group) => groupAdvantages(group, settings)),
 }
 

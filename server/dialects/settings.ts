@@ -2,6 +2,7 @@
 import { z } from 'zod'
 import { batchRequestSchema, policySchema } from '../../protocol/batch.ts'
 import { idSchema, taskIdSchema } from '../../protocol/ids.ts'
+import { estimators } from '../../reward/estimators.ts'
 
 /** What a native batch request has beside tasks and group size; the engine's address comes with the foreign request. */
 const foreignBatchSchema = z.strictObject({
@@ -21,24 +22,28 @@ export type ForeignBatch = z.output<typeof foreignBatchSchema>
 /** Short for every dialect: `open` routes ask for no token, which some clients cannot send. */
 const openSchema = z.boolean().default(false)
 
-const slimeSchema = z.strictObject({
-  open: openSchema,
-  /** Whose policy plays: the engine that the request names (`remote_engine_url`), or the backend at its own address. */
-  engine: z.enum(['request', 'backend']).default('request'),
-  /** Task types that are called otherwise than the pack they stand for. */
-  packs: z.record(z.string().min(1), idSchema).default({ math: 'arithmetic' }),
-  /** Folder of prompt files: an `input_file` in it selects tasks, any other is the trainer's own and ignored. */
-  data_dir: z.string().min(1).optional(),
-  /** slime's --rollout-batch-size: with it no answer has more groups than slime takes, which throws the rest away. */
-  rollout_batch_size: z.int().min(1).max(10_000).nullable().default(null),
-  /** What `reward` of an item is: for --disable-rewards-normalization the advantage. */
-  reward: z.enum(['reward', 'advantage']).default('reward'),
-  batch: foreignBatchSchema
-    .refine(({ groups: { on_short, min_scored, zero_variance } }) => {
-      return on_short !== 'close' && min_scored === undefined && zero_variance !== 'replace'
-    }, 'slime takes whole groups: groups.on_short is retry, top_up or drop, zero_variance deliver or drop, min_scored left out')
-    .prefault({}),
-})
+const slimeSchema = z
+  .strictObject({
+    open: openSchema,
+    /** Whose policy plays: the engine that the request names (`remote_engine_url`), or the backend at its own address. */
+    engine: z.enum(['request', 'backend']).default('request'),
+    /** Task types that are called otherwise than the pack they stand for. */
+    packs: z.record(z.string().min(1), idSchema).default({ math: 'arithmetic' }),
+    /** Folder of prompt files: an `input_file` in it selects tasks, any other is the trainer's own and ignored. */
+    data_dir: z.string().min(1).optional(),
+    /** slime's --rollout-batch-size: with it no answer has more groups than slime takes, which throws the rest away. */
+    rollout_batch_size: z.int().min(1).max(10_000).nullable().default(null),
+    /** What `reward` of an item is: for --disable-rewards-normalization the advantage. */
+    reward: z.enum(['reward', 'advantage']).default('reward'),
+    batch: foreignBatchSchema
+      .refine(({ groups: { on_short, min_scored, zero_variance } }) => {
+        return on_short !== 'close' && min_scored === undefined && zero_variance !== 'replace'
+      }, 'slime takes whole groups: groups.on_short is retry, top_up or drop, zero_variance deliver or drop, min_scored left out')
+      .prefault({}),
+  })
+  .refine(({ reward, batch }) => {
+    return reward !== 'advantage' || !estimators[batch.advantage.estimator]?.perTurn
+  }, 'an item of slime has one reward: choose an estimator that gives an episode one advantage, or reward: reward')
 export type SlimeSettings = z.output<typeof slimeSchema>
 
 const polarSchema = z.strictObject({
