@@ -104,7 +104,7 @@ describe('refusals', () => {
     [
       'backends: {main: {dialect: trt, url: "http://b", model: m}}',
       'backends.main.dialect',
-      ['one of vllm, sglang', 'found "trt"'],
+      ['one of vllm, vllm-generate, sglang', 'found "trt"'],
     ],
     [
       'backends: {main: {dialect: vllm, url: "file:///etc/passwd", model: m}}',
