@@ -55,7 +55,10 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     main: { dialect: 'vllm', ...backend },
     sglang: { dialect: 'sglang', ...backend },
     ...Object.fromEntries(
-      Object.entries(options.backends ?? {}).map(([name, some]) => [name, { ...backend, ...some }]),
+      Object.entries(options.backends ?? {}).map(([name, some]) => {
+        const { url, ...rest } = backend
+        return [name, { ...rest, ...(some.urls === undefined && { url }), ...some }]
+      }),
     ),
   }
   const server = { port: 0, drain_timeout_s: 1 }

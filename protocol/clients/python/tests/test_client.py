@@ -121,9 +121,9 @@ class ClientTest(HouseTest):
 
     def test_the_trainer_tells_its_version_and_its_step(self) -> None:
         told = self.client.announce_policy(5, backend="sglang")
-        self.assertEqual(told, {"backend": "sglang", "version": 5, "paused": False})
+        self.assertEqual(told, {"backend": "sglang", "version": 5, "epoch": 0, "paused": False})
         paused = self.client.announce_policy(backend="sglang", pause=True)
-        self.assertEqual(paused, {"backend": "sglang", "version": 5, "paused": True})
+        self.assertEqual(paused, {"backend": "sglang", "version": 5, "epoch": 0, "paused": True})
         self.client.announce_policy(backend="sglang", pause=False)
         with self.assertRaises(PaddockError) as caught:
             self.client.announce_policy(4, backend="sglang")
