@@ -15,7 +15,7 @@ export interface LedgerHooks {
   onExpired(leases: number): void
 }
 
-/** Bytes of groups that have left which stay readable in memory. */
+/** Most bytes of groups that have left which stay readable in memory, whatever the settings say. */
 const KEPT_IN_MEMORY = 256 * 2 ** 20
 
 /** Throws PaddockError `invalid_config` where the folder is in use, or was written by a newer Paddock. */
@@ -26,7 +26,7 @@ export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Le
   if (path === undefined)
     return createLedger(createMemoryStore(), {
       clock,
-      keepBytes: KEPT_IN_MEMORY,
+      keepBytes: Math.min(keep_bytes, KEPT_IN_MEMORY),
       maxBytes: Number.POSITIVE_INFINITY,
       disk: null,
       onBad,
