@@ -1,5 +1,5 @@
 // The line that `paddock parse` and `POST /v1/parse` take, and the answer.
-import { expect, test } from 'vitest'
+import { expect, it, test } from 'vitest'
 import { PaddockError } from '../../protocol/errors.ts'
 import { answerParse } from './answer.ts'
 
@@ -86,4 +86,31 @@ test.each([
     expect.objectContaining({ name: 'PaddockError', code: 'invalid_request', path }),
   )
   expect(() => answerParse(bad)).toThrow(PaddockError)
+})
+
+it('T10: a response block in the text of a policy is plain text behind its call', () => {
+  const invented = '<tool_response>\n{"stock": 12}\n</tool_response>\nSo there are 12.'
+  const stock = {
+    name: 'stock_get',
+    parameters: { type: 'object', properties: { sku: { type: 'string' } } },
+  }
+  const call = '{"name": "stock_get", "arguments": {"sku": "PAL-9"}}'
+  const answer = answerParse({
+    id: 'T10',
+    format: 'hermes',
+    tools: [{ type: 'function', function: stock }],
+    text: `<tool_call>\n${call}\n</tool_call>\n${invented}`,
+  })
+  expect(answer).toMatchObject({ content: invented, errors: [], flags: ['TEXT_AFTER_CALL'] })
+  expect(answer.calls).toMatchObject([{ name: 'stock_get', arguments: { sku: 'PAL-9' } }])
+})
+
+test('lenient readings are asked for by name, and those that made a difference are told', () => {
+  const text = "<tool_call>{'name': 'f', 'arguments': {}}"
+  expect(answerParse({ ...line, text })).not.toHaveProperty('leniencies')
+  const asked = { ...line, text, leniencies: ['json5', 'closeAtStop', 'acceptBareFunction'] }
+  const answer = answerParse(asked)
+  expect(answer.calls).toMatchObject([{ name: 'f' }])
+  expect([...(answer.leniencies ?? [])].sort()).toEqual(['closeAtStop', 'json5'])
+  expect(() => answerParse({ ...line, leniencies: ['guess'] })).toThrow(/leniencies/)
 })

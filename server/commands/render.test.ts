@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, it, test } from 'vitest'
 import { render } from './render.ts'
 
 const require = createRequire(import.meta.url)
@@ -60,3 +60,20 @@ test('a line that is no JSON exits 1 and says why; a folder that is none is an a
   expect(answers[0]).toMatchObject({ id: null, error: expect.stringContaining('JSON') })
   expect(answers[1]).toMatchObject({ id: 'b', error: expect.stringContaining('/nowhere') })
 })
+
+it('T06: the place of a message in a whole conversation is not found by rendering its beginning', async () => {
+  const messages = [
+    { role: 'user', content: 'First?' },
+    { role: 'assistant', content: '<think>\nweigh it\n</think>\n\nBlue.' },
+    { role: 'user', content: 'Second?' },
+    { role: 'assistant', content: '<think>\nagain\n</think>\n\nGreen.' },
+  ]
+  const { answers } = await run([
+    JSON.stringify({ id: 'T06a', messages: messages.slice(0, 2) }),
+    JSON.stringify({ id: 'T06b', messages }),
+  ])
+  const [beginning, whole] = answers.map(({ text }) => text)
+  expect(beginning).toContain('<think>\nweigh it\n</think>')
+  expect(whole).not.toContain('weigh it')
+  expect(whole.startsWith(beginning)).toBe(false)
+}, 30_000)

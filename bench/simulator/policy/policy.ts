@@ -45,11 +45,12 @@ export function createPolicy(model: Model, settings: SimulatorOptions): Policy {
     const rest = remainder(whole, conversation.partial)
     // `assistant` and the line feed behind it are two ids.
     const partialIds = conversation.partial === '' ? [] : ask.promptIds.slice(openedAt + 2)
-    const ids = remainingIds(model, whole.text, rest.text, partialIds)
-    const turn = {
-      ids: hit.has('spelled') ? spellClosingTags(ids, model) : ids,
-      runOn: rest.runOn,
+    const write = (text: string) => {
+      const ids = model.encode(text)
+      return hit.has('spelled') ? spellClosingTags(ids, model) : ids
     }
+    const ids = remainingIds(write, whole.text, rest.text, partialIds)
+    const turn = { ids, runOn: rest.runOn }
     return {
       generation: sample(model, turn, ask, settings.logprobsMode),
       seed,
@@ -69,12 +70,12 @@ function openTurnStart(ids: readonly number[], startId: number): number {
  * the rest is what would have been sampled; else the rest of the text is tokenised by itself.
  */
 function remainingIds(
-  model: Model,
+  write: (text: string) => number[],
   whole: string,
   rest: string,
   partialIds: readonly number[],
 ): number[] {
-  const ids = model.encode(whole)
+  const ids = write(whole)
   const isBeginning = partialIds.every((id, index) => id === ids[index])
-  return isBeginning ? ids.slice(partialIds.length) : model.encode(rest)
+  return isBeginning ? ids.slice(partialIds.length) : write(rest)
 }
