@@ -106,11 +106,11 @@ it('T10: a response block in the text of a policy is plain text behind its call'
 })
 
 test('lenient readings are asked for by name, and those that made a difference are told', () => {
-  const text = "<tool_call>{'name': 'f', 'arguments': {}}"
+  const text = "<tool_call>{'name': 'f', 'arguments': {}}</tool_call>"
   expect(answerParse({ ...line, text })).not.toHaveProperty('leniencies')
   const asked = { ...line, text, leniencies: ['json5', 'closeAtStop', 'acceptBareFunction'] }
   const answer = answerParse(asked)
   expect(answer.calls).toMatchObject([{ name: 'f' }])
-  expect([...(answer.leniencies ?? [])].sort()).toEqual(['closeAtStop', 'json5'])
+  expect(answer.leniencies).toEqual(['json5'])
   expect(() => answerParse({ ...line, leniencies: ['guess'] })).toThrow(/leniencies/)
 })
