@@ -5,6 +5,7 @@ import { idSchema, taskIdSchema } from './ids.ts'
 import { isPlainObject, type JsonObject } from './json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
 import { LENIENCIES, THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
+import type { AskedCost, AskedCosts } from './sealed.ts'
 import type { TurnCounts } from './turn-counts.ts'
 
 /** Any JSON object: what was read as JSON needs no second look, which for a large spec takes seconds. */
@@ -106,11 +107,29 @@ export const batchRequestSchema = z
      */
     gate: z.enum(GATES).default('load'),
     policy: policySchema.prefault({}),
+    /** Who answers the policy's messages: the task's script, or the model that paddock.yaml names under `user`. */
+    user: z.enum(['script', 'model']).default('script'),
     reward: z
       .strictObject({
         contract: z.union([z.string(), rewardContractSchema]).optional(),
         reads: z.array(z.string()).default([]),
         rename: z.record(z.string(), z.string()).default({}),
+        /** Where the fields come from, if not from the environment's grader: a reward model behind HTTP. */
+        source: z
+          .strictObject({
+            http: z.strictObject({
+              url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }),
+              /** Of one try. */
+              timeout_s: z.number().gt(0).max(3600).default(30),
+              /** Tries after the first. */
+              retries: z.int().min(0).max(10).default(2),
+              /** Of all tries together. */
+              budget_s: z.number().gt(0).max(86_400).default(120),
+            }),
+          })
+          .optional(),
+        /** Pay each turn for new progress, where the environment knows it; read by estimators that look at turns. */
+        progress: z.boolean().default(false),
       })
       .prefault({}),
     advantage: z
@@ -194,9 +213,16 @@ export interface BatchProgress {
   done: boolean
 }
 
+/** What was asked beside the policy: requests, tokens and seconds, apart from the policy's own. */
+export interface AskedTotal extends AskedCost {
+  seconds: number
+}
+
 export interface GroupCost {
   prompt_tokens: number
   completion_tokens: number
   /** Seconds of policy requests, summed over the group's attempts. */
   seconds: number
+  /** By whom was asked; kinds that were not are absent. */
+  asked?: Partial<Record<keyof AskedCosts, AskedTotal>>
 }

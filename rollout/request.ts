@@ -36,6 +36,7 @@ export interface RewardRequest {
   headers: Record<string, string>
   body: Uint8Array
   timeoutMs: number
+  budgetMs: number
   retries: number
 }
 

@@ -60,6 +60,8 @@ export function loadConfig({
     callbacks: resolveCallbacks(checked.value, env),
   }
   refuseOpenDoor(config)
+  refuseUnknownBackends(config)
+  createReach(config.reward.allow, 'reward.allow')
   return config
 }
 
@@ -105,6 +107,19 @@ export function isLoopback(host: string): boolean {
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4')
 LOOPBACK.addAddress('::1', 'ipv6')
+
+function refuseUnknownBackends(config: Config): void {
+  for (const kind of ['judge', 'user'] as const) {
+    const backend = config[kind]?.backend
+    if (backend === undefined || Object.hasOwn(config.backends, backend)) continue
+    const names = Object.keys(config.backends).join(', ') || 'none'
+    throw new PaddockError(
+      'invalid_config',
+      `${kind}.backend: expected one of the backends (${names}), found ${backend}`,
+      { path: `${kind}.backend` },
+    )
+  }
+}
 
 function refuseOpenDoor(config: Config): void {
   const { host, tokens } = config.server

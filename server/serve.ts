@@ -10,6 +10,7 @@ import { measuredLedger } from './metrics/measured-ledger.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
 import { createGraders } from './runtime/graders.ts'
+import { createGuardedHttp } from './runtime/guarded-url.ts'
 import { gradersOf, type Pack, readPacks } from './runtime/packs.ts'
 import { createPolicyBoard } from './runtime/policy-board.ts'
 import { createPolicyClient } from './runtime/policy-client.ts'
@@ -20,6 +21,9 @@ import { createScheduler } from './runtime/scheduler.ts'
 import { loadTasks, type TaskCatalogue } from './runtime/tasks.ts'
 import { VERSION } from './version.ts'
 import { createStreamServer } from './websocket.ts'
+
+/** A reward model's answer is a few numbers. */
+const MAX_REWARD_BYTES = 2 ** 20
 
 export interface Running {
   url: string
@@ -124,9 +128,14 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
     })
     const kept = measuredLedger(ledger, metrics)
     const board = createPolicyBoard()
+    const rewardModels = createGuardedHttp({
+      allow: config.reward.allow,
+      setting: 'reward.allow',
+      maxReplyBytes: MAX_REWARD_BYTES,
+    })
     const graders = createGraders(gradersOf(packs))
     const client = createPolicyClient(config.backends, board, metrics)
-    const beside = createBeside({ client, graders })
+    const beside = createBeside({ client, graders, rewardModels })
     pool.onExit(metrics.workerExit)
     pool.onSpent(metrics.spent)
     const rollouts = createRollouts({
@@ -154,6 +163,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       async release() {
         await client.close()
         await graders.close()
+        await rewardModels.close()
         await pool.close()
         await kept.close()
       },

@@ -68,6 +68,25 @@ const backendSchema = z
     message: 'give at most one of api_key and api_key_env',
   })
 
+/** A model beside the policy, at one of the backends. */
+const askedModelSchema = (temperature: number) =>
+  z.strictObject({
+    backend: idSchema,
+    /** Default: the backend's own. */
+    model: z.string().min(1).optional(),
+    sampling: z
+      .strictObject({
+        temperature: z.number().min(0).max(5).default(temperature),
+        top_p: z.number().gt(0).max(1).default(1),
+        max_tokens: z.int().min(1).max(100_000).default(512),
+      })
+      .prefault({}),
+    /** Requests for one answer at most: what cannot be used is asked for again. */
+    attempts: z.int().min(1).max(10).default(3),
+    /** Of one request, with its retries. */
+    timeout_s: z.number().gt(0).max(3600).default(60),
+  })
+
 const serverSchema = z.strictObject({
   host: z.string().min(1).default('127.0.0.1'),
   port: z.int().min(0).max(65_535).default(8420),
@@ -150,6 +169,17 @@ export const settingsSchema = z
       })
       .prefault({}),
     callbacks: callbacksSchema.prefault({}),
+    /** Who decides checks that ask the judge; without one they have no score. */
+    judge: askedModelSchema(0).optional(),
+    /** Who plays the user of batches that say `user: "model"`. */
+    user: askedModelSchema(1).optional(),
+    /** Reward models that batches may name. */
+    reward: z
+      .strictObject({
+        /** Their hosts, as `rm.example:9000`; private addresses only where the address itself is listed. */
+        allow: z.array(z.string().min(1)).default([]),
+      })
+      .prefault({}),
     /** Trainers that speak wire forms of their own, and what their requests do not say. */
     dialects: dialectsSchema.prefault({}),
     ledger: z

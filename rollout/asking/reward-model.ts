@@ -13,6 +13,8 @@ export interface RewardPlan {
   timeoutMs: number
   /** Tries after the first. */
   retries: number
+  /** For all tries together. */
+  budgetMs: number
 }
 
 /** Bytes of an answer that are read; a few numbers are far below. */
@@ -20,7 +22,7 @@ const MAX_ANSWER_BYTES = 65_536
 
 export function rewardRequest(
   { plan, messages, turns }: EpisodeState,
-  { url, timeoutMs, retries }: RewardPlan,
+  { url, timeoutMs, budgetMs, retries }: RewardPlan,
   outcome: EpisodeOutcome,
 ): RewardRequest {
   const episode: JsonObject = {
@@ -46,6 +48,7 @@ export function rewardRequest(
     headers: { 'content-type': 'application/json', accept: 'application/json' },
     body: new TextEncoder().encode(JSON.stringify(episode)),
     timeoutMs,
+    budgetMs,
     retries,
   }
 }

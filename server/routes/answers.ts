@@ -10,7 +10,20 @@ import type { TaskSummary } from '../service.ts'
 
 const jsonObject = z.record(z.string(), z.json())
 const count = z.int().min(0)
-const cost = z.object({ prompt_tokens: count, completion_tokens: count, seconds: z.number() })
+const asked = z.object({
+  requests: count,
+  kept: count,
+  prompt_tokens: count,
+  completion_tokens: count,
+  seconds: z.number(),
+})
+const cost = z.object({
+  prompt_tokens: count,
+  completion_tokens: count,
+  seconds: z.number(),
+  /** Beside the policy, by whom was asked. */
+  asked: z.partialRecord(z.enum(['user', 'judge', 'grade', 'reward']), asked).optional(),
+})
 
 const countsSchema = z
   .object({

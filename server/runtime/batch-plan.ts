@@ -7,9 +7,11 @@ import { bindEstimator } from '../../reward/bind-estimator.ts'
 import { bindConsumer, checkContract, contractLabel } from '../../reward/contract.ts'
 import { chooseEstimator } from '../../reward/estimators.ts'
 import { nearestName } from '../../reward/nearest.ts'
+import type { AskPlan } from '../../rollout/asking/asking.ts'
 import type { PolicyPlan } from '../../rollout/episode.ts'
 import { dialects } from '../../rollout/policy/dialects.ts'
 import type { Backend } from '../config.ts'
+import { type AskSettings, planAsks } from './ask-plan.ts'
 import type { KnownTask, TaskCatalogue } from './tasks.ts'
 
 export interface BatchPlan {
@@ -22,6 +24,8 @@ export interface BatchPlan {
   seesBatch: boolean
   minScored: number
   policy: PolicyPlan
+  /** Absent where nobody may be asked beside the policy. */
+  asked?: AskPlan
   tasks: { known: KnownTask; seed: number; metadata: JsonObject }[]
 }
 
@@ -30,6 +34,7 @@ export interface PlanWorld {
   /** Hosts of engines that a batch may name; the backends' own addresses always may be. */
   engineHosts: readonly string[]
   tasks: TaskCatalogue
+  asks: AskSettings
 }
 
 /** Where the two stand in a batch request. */
@@ -51,6 +56,7 @@ export async function planBatch(
       'tasks',
     )
   const policy = planPolicy(id, request, world)
+  const asked = planAsks(request, world.asks)
   const tasks = await resolveTasks(request, world.tasks)
   const contract = chooseContract(request, tasks)
   bindConsumer(contract, request.reward)
@@ -79,6 +85,7 @@ export async function planBatch(
     seesBatch,
     minScored,
     policy,
+    ...(Object.keys(asked).length > 0 && { asked }),
     tasks,
   }
 }
@@ -207,6 +214,8 @@ function chooseContract(request: BatchRequest, tasks: BatchPlan['tasks']): Rewar
     throw new PaddockError('invalid_request', 'expected at least one task', { path: 'tasks' })
   if (typeof asked === 'object') {
     checkContract(asked)
+    // A reward model fills what the batch says, whatever the environments' graders write.
+    if (request.reward.source) return asked
     for (const contract of own.values()) refuseOtherFields(asked, contract)
     return asked
   }

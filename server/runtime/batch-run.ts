@@ -19,6 +19,7 @@ import type { TurnEvent } from '../../rollout/turn-events.ts'
 import { StoreFailed } from '../ledger/store.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 import type { Admission } from './admission.ts'
+import { askedTotals } from './asked-cost.ts'
 import type { BatchPlan } from './batch-plan.ts'
 import { episodeProgress, firstReason, groupProgress, total } from './batch-progress.ts'
 import { replacementOf, replayBatch } from './batch-replay.ts'
@@ -237,10 +238,12 @@ export function startBatch(
     held: readonly TurnEvent[],
   ): Promise<void> {
     const header = sealed?.header ?? null
+    const besides = askedTotals(header?.asked ?? {}, askedSeconds)
     const cost = {
       prompt_tokens: header?.prompt_tokens ?? 0,
       completion_tokens: header?.completion_tokens ?? 0,
       seconds: policySeconds,
+      ...(besides && { asked: besides }),
     }
     const end = { outcome, reason, header, cost }
     const event = { type: 'end' as const, group: group.index, index, attempt, end }
@@ -461,6 +464,7 @@ export function startBatch(
 
   function episodePlan(group: GroupRun, index: number, attempt: number): EpisodePlan {
     const { description, task } = group.known
+    const { user, reward } = plan.request
     return {
       episode: episodeId(group, index),
       batch: plan.id,
@@ -468,9 +472,11 @@ export function startBatch(
       groupIndex: group.index,
       index,
       attempt,
-      task,
+      task: user === 'model' ? { ...task, user } : task,
       seed: group.seed,
       policy: plan.policy,
+      ...(plan.asked && { asked: plan.asked }),
+      progress: reward.progress,
       contract: plan.contract,
       limits: {
         maxTurns: Math.min(limits.max_turns, description.limits.max_turns ?? limits.max_turns),

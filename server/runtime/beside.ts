@@ -7,8 +7,10 @@ import type {
   PolicyRequest,
 } from '../../rollout/request.ts'
 import type { Graders } from './graders.ts'
+import type { GuardedHttp } from './guarded-url.ts'
 import { createKeptReplies } from './kept-replies.ts'
 import type { PolicyClient } from './policy-client.ts'
+import { askRewardModel } from './reward-client.ts'
 
 export type BesideRequest = Exclude<EpisodeRequest, PolicyRequest>
 
@@ -23,9 +25,10 @@ export interface Beside {
 export interface BesideWorld {
   client: PolicyClient
   graders: Graders
+  rewardModels: Pick<GuardedHttp, 'post'>
 }
 
-export function createBeside({ client, graders }: BesideWorld): Beside {
+export function createBeside({ client, graders, rewardModels }: BesideWorld): Beside {
   const judged = createKeptReplies()
 
   async function chat(
@@ -62,7 +65,7 @@ export function createBeside({ client, graders }: BesideWorld): Beside {
         case 'grade':
           return graders.grade(request.grader, request.body, deadline, signal)
         case 'reward':
-          return unanswered('no reward model is configured')
+          return askRewardModel(rewardModels, request, deadline, signal)
       }
     },
   }

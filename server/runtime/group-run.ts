@@ -20,6 +20,7 @@ import {
   newGroup,
 } from '../../rollout/group.ts'
 import type { AttemptEnd, BatchEvent, GroupRecord } from '../../rollout/ports.ts'
+import { addTotals } from './asked-cost.ts'
 import type { BatchPlan } from './batch-plan.ts'
 import type { KnownTask } from './tasks.ts'
 
@@ -128,6 +129,7 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
       group.cost.prompt_tokens += cost.prompt_tokens
       group.cost.completion_tokens += cost.completion_tokens
       group.cost.seconds += cost.seconds
+      if (cost.asked) group.cost.asked = addTotals(group.cost.asked, cost.asked)
       if (end.header) group.counts = sumCounts([group.counts, end.header])
       group.results.set(index, { ...end, attempt })
       group.state = groupReducer(group.state, { type: 'end', index, outcome })
@@ -195,14 +197,17 @@ export function greedySuspect(group: GroupRun): boolean {
   )
 }
 
-/** What the estimator sees of a group. A turn without a reward of its own leaves the episode's on the last turn. */
+/** What the estimator sees of a group. Where no turn of it was paid, each episode's reward is that of its last turn. */
 export function scoresOf(plan: BatchPlan, group: GroupRun): GroupScores {
-  const members = deliveredMembers(group.state).map(({ index, outcome }): MemberScore => {
+  const delivered = deliveredMembers(group.state)
+  const paid = delivered.some(({ index }) =>
+    group.results.get(index)?.header?.turns.some((turn) => turn.reward !== 0),
+  )
+  const members = delivered.map(({ index, outcome }): MemberScore => {
     const result = group.results.get(index)
     const header = result?.header
     const reward = header?.reward ?? null
     const counted = countedRewards(plan.contract, header?.rewards ?? {})
-    const paid = header?.turns.some((turn) => turn.reward !== 0) ?? false
     const turns = header?.turns ?? []
     return {
       id: episodeId(group, index),

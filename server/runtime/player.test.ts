@@ -45,6 +45,8 @@ const says = (finish: string, text: string, tokens = 9): PolicyClient => ({
   close: async () => {},
 })
 
+const noRewardModel = () => Promise.reject(new Error('there is none'))
+
 async function play(
   spec: JsonObject,
   client: PolicyClient,
@@ -53,7 +55,11 @@ async function play(
 ) {
   const far = performance.now() + 60_000
   const deadlines: Deadlines = { turnMs: 60_000, episodeAt: far, groupAt: far, ...some }
-  const beside = createBeside({ client, graders: createGraders({}) })
+  const beside = createBeside({
+    client,
+    graders: createGraders({}),
+    rewardModels: { post: noRewardModel },
+  })
   const world: PlayerWorld = { pool, client, beside, keepTurn: async () => {}, onEvents: () => {} }
   return playAttempt(labPlan(spec), deadlines, world, signal)
 }

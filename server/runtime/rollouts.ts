@@ -54,6 +54,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const planWorld = {
     backends: config.backends,
     engineHosts: config.dialects.engine_hosts,
+    asks: config,
     tasks,
   }
   const batchWorld: BatchWorld = {
