@@ -47,6 +47,7 @@ const REPLY = {
   eaten: 'the same, and the ids of the markup are lost',
   reasoning: "chat: the engine's reasoning parser took the thought out of the text",
   noversion: 'no weight version',
+  echo: 'a whole reply echoes temperature 0, whatever was asked for',
 }
 
 /** Every kind of fault, with what it does. */
@@ -130,6 +131,7 @@ export function bend(
   if (hit.has('notokens')) bent = { ...bent, ids: null }
   if (hit.has('nofinish')) bent = { ...bent, finish: null }
   if (hit.has('noversion')) bent = { ...bent, version: null }
+  if (hit.has('echo')) bent = { ...bent, echoed: { temperature: 0 } }
   if (hit.has('empty')) bent = emptied(bent)
   return bent
 }

@@ -2,6 +2,7 @@
 import { parser } from '@prometheus-io/lezer-promql'
 import { CATALOGUE, PREFIX } from '../metrics/catalogue/catalogue.ts'
 import { labelLists } from '../metrics/catalogue/definition.ts'
+import { filledIn } from './filled-in.ts'
 import { recordingRules, WINDOWS } from './rules.ts'
 
 /** What Prometheus adds to every series, and what stands in Node's own metrics. */
@@ -32,14 +33,6 @@ function knownSeries(): Map<string, string[]> {
 
 const KNOWN = knownSeries()
 const LABELS = new Set([...KNOWN.values()].flat().concat(ADDED))
-
-/** Grafana's own variables as it fills them in. */
-function filledIn(expr: string, window = '5m'): string {
-  return expr
-    .replaceAll('$__rate_interval', window)
-    .replaceAll('$__range', window)
-    .replaceAll(/\$(env|mode|backend)\b/g, '.*')
-}
 
 /** One sentence for each thing that is wrong; empty for a sound expression. */
 export function lint(expr: string): string[] {

@@ -45,22 +45,34 @@ export function prometheusFile({ address, interval, alertmanager }: PrometheusTa
   })
 }
 
-/** One cause is one page: what follows from an alert that fires is silent. */
+/** One cause is one page: while the first fires, what follows from it is silent. */
+export const INHIBITIONS: [source: string, targets: string[]][] = [
+  ['RewardContractBroken', ['NoValidGroups', 'BudgetWasted', 'AdmissionPaused']],
+  [
+    'SamplingParamMismatch',
+    ['RewardContractBroken', 'NoValidGroups', 'BudgetWasted', 'AdmissionPaused'],
+  ],
+  ['AdmissionPaused', ['NoValidGroups', 'BudgetWasted']],
+  [
+    'BackendDown',
+    ['InfraFailuresHigh', 'RetryBudgetSpent', 'NoValidGroups', 'BudgetWasted', 'AdmissionPaused'],
+  ],
+]
+
 export function alertmanagerFile(): string {
-  const inhibits = (source: string, ...targets: string[]) => ({
-    source_matchers: [`alertname = ${source}`],
-    target_matchers: [
-      targets.length > 0 ? `alertname =~ "${targets.join('|')}"` : 'alertname != RolloutServerDown',
-    ],
-  })
+  const silent = [
+    ...INHIBITIONS.map(([source, targets]) => ({
+      source_matchers: [`alertname = ${source}`],
+      target_matchers: [`alertname =~ "${targets.join('|')}"`],
+    })),
+    {
+      source_matchers: ['alertname = RolloutServerDown'],
+      target_matchers: ['alertname != RolloutServerDown'],
+    },
+  ]
   return yamlFile({
     route: { receiver: 'ops', group_by: ['alertname', 'env', 'backend'], group_wait: '10s' },
-    inhibit_rules: [
-      inhibits('RolloutServerDown'),
-      inhibits('RewardContractBroken', 'NoValidGroups', 'BudgetWasted', 'AdmissionPaused'),
-      inhibits('NoValidGroups', 'AdmissionPaused'),
-      inhibits('BackendDown', 'InfraFailuresHigh', 'RetryBudgetSpent'),
-    ],
+    inhibit_rules: silent,
     // Where alerts go is for those who run it to say: a webhook, mail or pager stands here.
     receivers: [{ name: 'ops' }],
   })

@@ -12,7 +12,17 @@ const FIELD_WORDS: [RegExp, LabelValue<'contract_field'>][] = [
   [/content|reasoning|choices|text/, 'messages'],
 ]
 
-export function contractField({ field, kind }: Violation): LabelValue<'contract_field'> {
+/** The sampling parameter that was not taken as asked; null for every other violation. */
+export function samplingParam({ field, kind }: Violation): LabelValue<'sampling_param'> | null {
+  if (kind !== null) return null
+  if (/^max_\w*tokens$/.test(field)) return 'max_tokens'
+  if (field === 'sampling_seed') return 'seed'
+  return LABEL_LISTS.sampling_param.find((name) => name !== 'other' && name === field) ?? null
+}
+
+export function contractField(violation: Violation): LabelValue<'contract_field'> {
+  if (samplingParam(violation)) return 'sampling'
+  const { field, kind } = violation
   const known = LABEL_LISTS.contract_field.find((name) => name === field)
   if (known) return known
   // Only a check of rewards names the kind; any other field of a reward record is one of its components.

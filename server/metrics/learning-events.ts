@@ -4,7 +4,7 @@ import { type EpisodeOutcome, isScored } from '../../protocol/outcomes.ts'
 import type { EpisodeHeader } from '../../protocol/sealed.ts'
 import { isConstant } from '../../reward/statistics.ts'
 import type { Judgement } from '../../reward/verdict.ts'
-import { contractField, contractKind } from './contract-labels.ts'
+import { contractField, contractKind, samplingParam } from './contract-labels.ts'
 import type { LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
@@ -49,8 +49,6 @@ export interface LearningEvents {
   /** A failed attempt that is tried again. */
   episodeRetried(env: string, outcome: EpisodeOutcome): void
   canaryChecked(result: LabelValue<'canary_result'>): void
-  /** The backend echoed another parameter than it was asked for. */
-  samplingMismatch(backend: string, param: LabelValue<'sampling_param'>): void
 }
 
 /** Groups over which the mean of distinct openings is taken. */
@@ -156,6 +154,8 @@ export function createLearningEvents(
           field: contractField(violation),
           kind: contractKind(violation),
         })
+      const param = violation && samplingParam(violation)
+      if (param) series.inc('sampling_mismatch_total', { backend, param })
       series.inc('parser_turns_total', { env }, header.turns.length)
       series.inc('tokens_total', { env, kind: 'prompt' }, header.prompt_tokens)
       series.inc('tokens_total', { env, kind: 'completion' }, completion_tokens)
@@ -184,7 +184,6 @@ export function createLearningEvents(
     },
     episodeRetried: (env, outcome) => series.inc('episode_retries_total', { env, outcome }),
     canaryChecked: (result) => series.inc('canary_checks_total', { result }),
-    samplingMismatch: (backend, param) => series.inc('sampling_mismatch_total', { backend, param }),
   }
 }
 

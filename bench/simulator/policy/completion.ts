@@ -41,6 +41,8 @@ export interface Generation {
   versions: VersionSpan[]
   reasoning: string | null
   toolCalls: { name: string; arguments: string }[]
+  /** What is echoed of the sampling parameters; engines mostly echo nothing. */
+  echoed: { temperature: number } | null
   /** Answer with no choices at all. */
   empty: boolean
 }
@@ -85,6 +87,7 @@ export function sample(
     versions: [],
     reasoning: null,
     toolCalls: [],
+    echoed: null,
     empty: false,
   }
 }

@@ -104,6 +104,7 @@ export function writeGenerate(
       cached_tokens: cached,
       ...(form.logprobs && generation.tokens && logprobs(model, form, generation)),
       e2e_latency: seconds,
+      ...(generation.echoed && { sampling_params: generation.echoed }),
     },
   }
 }

@@ -34,6 +34,7 @@ export function writeReply(
     usage,
     ...(isChat && { prompt_logprobs: null, ...promptIdsOf(form, ask, generation) }),
     kv_transfer_params: null,
+    ...(generation.echoed && { sampling_params: generation.echoed }),
   }
 }
 
