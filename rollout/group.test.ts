@@ -135,3 +135,28 @@ test('any sequence of events: finite attempts, one outcome each, and every group
     }),
   )
 })
+
+test('a timeout is final where the time was the whole budget; other failures are tried again', () => {
+  const budget = { retryTimeouts: false }
+  expect(phases(play(budget, [1, 'timeout']))).toEqual(['waiting', 'timeout', 'waiting'])
+  expect(phases(play(budget, [1, 'infra_env']))).toEqual(['waiting', 'waiting', 'waiting'])
+})
+
+test('once enough members are scored the others are withdrawn', () => {
+  const state = play({ size: 4, enough: 2 }, [0, 'ok'], [1, 'infra_env'], [2, 'ok_truncated'])
+  expect(state.closing).toBe('enough')
+  expect(phases(state)).toEqual(['ok', 'aborted', 'ok_truncated', 'aborted'])
+  expect(isFinished(state)).toBe(true)
+})
+
+test('a member that runs when enough are scored is ended by whoever runs it, and is not tried again', () => {
+  const running = groupReducer(play({ size: 3, enough: 1 }), { type: 'start', index: 2 })
+  const enough = groupReducer(groupReducer(running, { type: 'start', index: 0 }), {
+    type: 'end',
+    index: 0,
+    outcome: 'ok',
+  })
+  expect(phases(enough)).toEqual(['ok', 'aborted', 'running'])
+  const ended = groupReducer(enough, { type: 'end', index: 2, outcome: 'infra_backend' })
+  expect(phases(ended)).toEqual(['ok', 'aborted', 'infra_backend'])
+})

@@ -275,6 +275,8 @@ function residentMegabytes(): number {
 async function listening(child: ChildProcess): Promise<string> {
   const lines = createInterface({ input: child.stderr as NodeJS.ReadableStream })
   for await (const line of lines) {
+    // What is no log line is why it could not start.
+    if (!line.startsWith('{')) throw new Error(line)
     const told = JSON.parse(line) as { msg: string; url: string }
     if (told.msg !== 'listening') continue
     lines.close()

@@ -340,3 +340,41 @@ test('a policy that hangs costs its sessions alone, within the budget of the tas
     expect(new Set(report.groups[0]?.statuses)).toEqual(new Set(['COMPLETED', 'TIMEOUT']))
   }
 })
+
+describe('where tokens are asked for', () => {
+  const token = 'the-token-of-this-trainer-0123'
+  const settings = (open: boolean | string) => ({
+    server: { port: 0, drain_timeout_s: 1, tokens: [{ token, roles: ['submit', 'lease'] }] },
+    dialects: { polar: { open } },
+  })
+
+  test('the client sends it as the password of the address, with every call', async () => {
+    const guarded = await openHouse({ settings: settings(false) })
+    const address = guarded.url.replace('://', `://:${token}@`)
+    for (const generation of GENERATIONS) {
+      const { report, err } = await bridge(
+        address,
+        `--generation ${generation} --tasks ${sums(0)} --fallback 0.2 --update-weights ${fresh()}`,
+      )
+      expect(report.fatal, err).toBe(null)
+      expect(report.groups).toHaveLength(1)
+    }
+    const { report, code } = await bridge(guarded.url, `--tasks ${sums(0)} ${fresh()}`)
+    expect(code).toBe(3)
+    expect(report.fatal).toContain('401')
+    await guarded.close()
+  }, 120_000)
+
+  test('with open polls the submit alone is guarded, by the header of the newest generation', async () => {
+    const guarded = await openHouse({ settings: settings('polls') })
+    const run = (flags: string, control: string) =>
+      bridge(guarded.url, flags, { POLAR_CONTROL_PLANE_TOKEN: control })
+    const right = await run(`--tasks ${sums(0)} --fallback 0.2 ${fresh()}`, token)
+    expect(right.report.fatal, right.err).toBe(null)
+    expect(right.report.groups).toHaveLength(1)
+    const wrong = await run(`--tasks ${sums(0)} ${fresh()}`, 'wrong')
+    expect(wrong.report.fatal).toContain('401')
+    expect((await fetch(`${guarded.url}/v1/batches`)).status).toBe(401)
+    await guarded.close()
+  }, 120_000)
+})

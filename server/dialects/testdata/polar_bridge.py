@@ -8,6 +8,7 @@ a JSON report. Exit code 3: the training would have died, and why stands in the 
 """
 
 import argparse
+import base64
 import http.client
 import json
 import math
@@ -70,6 +71,10 @@ class Bridge:
         parts = urllib.parse.urlsplit(self.flags.url)
         connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=timeout)
         headers = {"Accept": "*/*", "User-Agent": "python-httpx/0.28"}
+        if parts.password:
+            # httpx sends what stands before the host of an address as Basic, with every call.
+            pair = f"{parts.username or ''}:{parts.password}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         if body is not None:
             headers["Content-Type"] = "application/json"
             token = os.environ.get("POLAR_CONTROL_PLANE_TOKEN", "").strip()
