@@ -52,7 +52,7 @@ beforeAll(async () => {
   neighbour = startNeighbour(url, TOKEN)
   // The first answers come from code that has not run before.
   await neighbour.during(() => Promise.resolve(), 500)
-}, 60_000)
+}, 120_000)
 
 afterAll(async () => {
   console.log(`\nA neighbour's waits during each attack:\n${report.join('\n')}\n`)
