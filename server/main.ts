@@ -311,6 +311,18 @@ bench
   )
 
 bench
+  .command('advantages')
+  .description('Groups, samples and steps a second of every estimator, on one core.')
+  .option('--rounds <number>', 'how often estimator and bare loop take turns', numberUpTo(1000), 5)
+  .option('--ms <number>', 'least length of each measurement', numberUpTo(60_000), 200)
+  .option('--json', 'one JSON object instead of a table', false)
+  .addHelpText('after', example('paddock bench advantages --rounds 3'))
+  .action(async ({ rounds, ms, json }: { rounds: number; ms: number; json: boolean }) => {
+    const { benchAdvantages } = await import('./commands/bench-advantages.ts')
+    await benchAdvantages({ rounds: Math.max(1, rounds), milliseconds: ms, json })
+  })
+
+bench
   .command('parser')
   .description('MB/s of the tool-call parser, whole and in chunks, and ids/s of the tokenizer.')
   .option('--rounds <number>', 'how often the ways of reading take turns', numberUpTo(1000), 5)
