@@ -1,6 +1,7 @@
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { answerAdvantages } from './answer.ts'
+import { distance } from './scores.testkit.ts'
 import { expectVector, goldenVectors } from './vectors.testkit.ts'
 
 interface Answer {
@@ -376,4 +377,87 @@ test('a token of a row without advantage has none where the mask is 1', () => {
     [null, 0],
     [0, -0.5],
   ])
+})
+
+describe('lines of the field', () => {
+  it('A04: ids bind members, whatever stands between them', () => {
+    const settings = {
+      baseline: 'group_mean',
+      scale: 'group_std',
+      std: 'sample',
+      epsilon: 1e-6,
+      epsilon_mode: 'added_to_std',
+      singleton_group: 'zero',
+    }
+    const input = {
+      rewards: [1, 0, null, 0, 0, 0, 1, null],
+      groups: ['p', 'q', 'p', 'q', 'p', 'q', 'p', 'q'],
+    }
+    const high = 0.5773492691913578
+    const low = -1.1546985383827153
+    const { advantages, reasons } = ask('grpo', input, settings)
+    const expected = [high, 0, null, 0, low, 0, high, null]
+    expect(distance(advantages, expected)).toBeLessThan(1e-15)
+    expect(reasons?.map((reason) => reason !== null)).toEqual(expected.map((one) => one === null))
+    const trl = ask('grpo', input, { ...settings, preset: 'trl' })
+    expect(
+      distance(
+        trl.advantages,
+        expected.map((one) => one ?? 0),
+      ),
+    ).toBeLessThan(1e-15)
+  })
+
+  it('A07: components that differ under equal totals keep their signal', () => {
+    const group = {
+      baseline: 'group_mean',
+      std: 'sample',
+      epsilon: 1e-4,
+      epsilon_mode: 'added_to_std',
+      zero_std_group: 'divide',
+      singleton_group: 'zero',
+    }
+    const batch = { level: 'sample', std: 'sample', epsilon: 1e-4, epsilon_mode: 'added_to_std' }
+    const weights = { solved: 2, brief: 1 }
+    const [a, b] = [
+      { solved: 0.5, brief: 0 },
+      { solved: 0, brief: 1 },
+    ]
+    const groups = Array(4).fill('k1')
+    const settings = { weights, group, batch, component_missing: 'error' }
+    const answer = ask('gdpo', { components: [a, b, a, b], groups }, settings)
+    const sign = [1, -1, 1, -1]
+    const times = (value: number) => sign.map((one) => one * value)
+    expect(distance(answer.advantages, times(0.8659387649072542))).toBeLessThan(1e-15)
+    const before = answer.pre_batch as number[]
+    expect(distance(before, times(0.8655755855822977))).toBeLessThan(1e-15)
+    const totals = ask('grpo', { rewards: [1, 1, 1, 1], groups })
+    expect(totals.advantages).toEqual([0, 0, 0, 0])
+  })
+
+  it('A13: an anchor is a declared string; one that is missing, empty or a number never means the same state', () => {
+    const settings = { gamma: 1, step_advantage_w: 1, mode: 'mean_norm' }
+    const steps = (...anchors: unknown[]) => ({
+      steps: anchors.map((anchor, index) => ({
+        group: 'g',
+        trajectory: index === 0 ? 'u' : 'v',
+        step: 0,
+        anchor,
+        reward: index,
+      })),
+    })
+    for (const [anchors, words] of [
+      [[null, null], /missing/],
+      [['', ''], /empty/],
+      [[1, '1'], /number.*not a string/],
+    ] as const) {
+      const { error } = ask('gigpo', steps(...anchors), settings)
+      expect(error?.message).toMatch(/step 0 of trajectory "u"/)
+      expect(error?.message).toMatch(words)
+    }
+    const answer = ask('gigpo', steps('dock', 'dock'), settings)
+    expect(answer.step_groups).toEqual([0, 0])
+    // Each term is r - mean: -1/2 and 1/2, and there are two of them.
+    expect(answer.advantages).toEqual([-1, 1])
+  })
 })

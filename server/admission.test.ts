@@ -90,6 +90,8 @@ it('A01: a grader that cannot run scores nothing, and its batch stops after the 
   })
   expect(progress.pause?.message).toMatch(/chdir\.grade threw: process\.chdir\(\) is not supported/)
   const text = await (await fetch(`${house.url}/metrics`)).text()
+  expect(text).toMatch(/paddock_admission_paused\{reason="waste"\} 1/)
+  expect(text).toMatch(/paddock_canary_checks_total\{result="refused"\} 1/)
   expect(text).toMatch(/paddock_reward_count\{env="chdir",mode="train"\} 0/)
 })
 
