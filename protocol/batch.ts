@@ -79,7 +79,10 @@ const groupPolicySchema = z.strictObject({
   /** Scored episodes that a group needs for a verdict of its rewards; default: the group size. */
   min_scored: z.int().min(1).optional(),
   on_short: z.enum(['retry', 'top_up', 'close', 'drop']).default('retry'),
-  zero_variance: z.enum(['deliver', 'drop', 'replace']).default('deliver'),
+  /** `replace`: by a fresh group of the same task, `replace_next`: of the batch's next one; at most three times in a place. */
+  zero_variance: z.enum(['deliver', 'drop', 'replace', 'replace_next']).default('deliver'),
+  /** Withdraws what still plays of a group that is lost: too few of its episodes can still be scored. */
+  stop_early: z.boolean().default(false),
   /** Scored episodes that are enough: once so many are in, the others are withdrawn. */
   enough: z.int().min(1).optional(),
   /** False where a timeout is final: the time was the episode's whole budget. */
@@ -197,6 +200,10 @@ export interface BatchProgress {
     settled: Partial<Record<Settlement, number>>
     /** Groups whose scored completions are all identical although the sampling should have told them apart. */
     greedy_suspect: string[]
+    /** What the groups that are over have cost, by what became of them, and what failed attempts took of it. */
+    costs: Record<'delivered' | 'replaced' | 'dropped' | 'retried', GroupCost>
+    /** Mean seconds from first attempt to verdict: where the two differ, closing short prefers fast tasks. */
+    mean_seconds: { delivered: number | null; dropped: number | null }
     /** Groups that were not delivered, with what they cost and why. */
     dropped: {
       id: string

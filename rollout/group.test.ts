@@ -64,6 +64,21 @@ describe('a failed member', () => {
     expect(phases(state)).toEqual(['infra_env', 'aborted', 'aborted'])
   })
 
+  test('ends a group early that is lost, where it is to stop early, and only then', () => {
+    const events = [
+      [0, 'infra_env'],
+      [0, 'infra_env'],
+    ] as [number, 'infra_env'][]
+    const rules = { onShort: 'retry', attempts: 2, minScored: 3 } as const
+    expect(play({ ...rules, stopEarly: true }, ...events).closing).toBe('short')
+    expect(play({ ...rules, stopEarly: true }, events[0]!).closing).toBeNull()
+    expect(play(rules, ...events).closing).toBeNull()
+    // Where partial groups are taken, two votes are enough for one.
+    const partial = { onShort: 'close', minScored: 3, stopEarly: true } as const
+    expect(play(partial, [0, 'infra_env']).closing).toBeNull()
+    expect(play(partial, [0, 'infra_env'], [1, 'infra_env']).closing).toBe('short')
+  })
+
   test('is final under close, and its neighbours go on', () => {
     const state = play({ onShort: 'close' }, [0, 'infra_env'])
     expect(phases(state)).toEqual(['infra_env', 'waiting', 'waiting'])

@@ -10,6 +10,8 @@ export interface GroupRules {
   onShort: GroupPolicy['on_short']
   /** Scored members that are enough; undefined: all are wanted. */
   enough?: number
+  /** True where a group that is lost stops. */
+  stopEarly?: boolean
   /** False where a timeout is final. */
   retryTimeouts?: boolean
 }
@@ -151,7 +153,7 @@ function endAttempt(state: GroupState, member: Member, outcome: EpisodeOutcome):
 
 /** A member that failed for good may be replaced, or may decide the group; a scored one may be the last that is wanted. */
 function afterEnd(state: GroupState, index: number): GroupState {
-  const { size, minScored, onShort, enough = Number.POSITIVE_INFINITY } = state.rules
+  const { size, minScored, onShort, stopEarly, enough = Number.POSITIVE_INFINITY } = state.rules
   const member = state.members[index]
   if (member?.phase !== 'ended' || !member.outcome || state.closing) return state
   if (isScored(member.outcome)) {
@@ -161,7 +163,10 @@ function afterEnd(state: GroupState, index: number): GroupState {
   if (onShort === 'top_up' && RETRYABLE.has(member.outcome) && state.members.length < 2 * size)
     return { ...state, members: [...state.members, newMember(state.members.length)] }
   const possible = state.members.filter((one) => !one.outcome || isScored(one.outcome)).length
-  return onShort === 'drop' && possible < minScored ? closed(state, 'short') : state
+  // Two votes make a partial group, where partial ones are taken.
+  const needed = onShort === 'close' ? Math.min(2, minScored) : minScored
+  const stops = onShort === 'drop' || stopEarly === true
+  return stops && possible < needed ? closed(state, 'short') : state
 }
 
 /** Members that wait end at once; those that run are ended by whoever runs them. */

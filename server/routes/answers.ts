@@ -90,6 +90,12 @@ export const progressSchema = z
       greedy_suspect: z
         .array(z.string())
         .describe('Groups whose scored completions are identical at a temperature above 0.'),
+      costs: z
+        .object({ delivered: cost, replaced: cost, dropped: cost, retried: cost })
+        .describe('Of the groups that are over; retried is a part of the other three.'),
+      mean_seconds: z
+        .object({ delivered: z.number().nullable(), dropped: z.number().nullable() })
+        .describe('From first attempt to verdict: where the two differ, fast tasks are preferred.'),
       dropped: z.array(
         z.object({
           id: z.string(),

@@ -94,8 +94,11 @@ function admitsAll(listener: AdmissionListener): BatchAdmission {
 }
 
 function candidateOf(plan: BatchPlan, { id, known }: GroupRun): Candidate {
-  const { environment } = known.task
-  return { group: id, combination: [plan.contractLabel, environment, plan.policy.backend].join() }
+  const { environment, id: task } = known.task
+  // Custom graders are a pack's.
+  const [pack] = task.split('/')
+  const parts = [plan.contractLabel, environment, pack, plan.policy.backend]
+  return { group: id, combination: parts.join() }
 }
 
 function endOf(plan: BatchPlan, group: GroupRun): GroupEnd {

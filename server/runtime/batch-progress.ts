@@ -1,5 +1,5 @@
 // What is told of a batch while it runs: its episodes by outcome, its groups by verdict, and what they cost.
-import type { BatchProgress } from '../../protocol/batch.ts'
+import type { BatchProgress, GroupCost } from '../../protocol/batch.ts'
 import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import { moments } from '../../reward/statistics.ts'
 import { hasStarted, memberStarted } from '../../rollout/group.ts'
@@ -39,6 +39,18 @@ export function groupProgress(
     in_flight: flying.length,
     greedy_suspect: settled.flatMap((group) => (group.settled?.greedySuspect ? [group.id] : [])),
     verdicts: tally(settled.flatMap((group) => group.settled?.verdict ?? [])),
+    costs: {
+      delivered: costOf(settled.filter(({ settled }) => settled?.as === 'ready')),
+      replaced: costOf(settled.filter(({ settled }) => settled?.replaced)),
+      dropped: costOf(
+        settled.filter(({ settled }) => settled?.as === 'dropped' && !settled.replaced),
+      ),
+      retried: lessFinal(settled),
+    },
+    mean_seconds: {
+      delivered: meanSeconds(settled.filter(({ settled }) => settled?.as === 'ready')),
+      dropped: meanSeconds(settled.filter(({ settled }) => settled?.as === 'dropped')),
+    },
     dropped: settled
       .filter((group) => group.settled?.as === 'dropped')
       .map((group) => ({
@@ -49,6 +61,35 @@ export function groupProgress(
         cost: group.cost,
       })),
   }
+}
+
+function costOf(groups: readonly Pick<GroupRun, 'cost'>[]): GroupCost {
+  return {
+    prompt_tokens: total(groups, ({ cost }) => cost.prompt_tokens),
+    completion_tokens: total(groups, ({ cost }) => cost.completion_tokens),
+    seconds: total(groups, ({ cost }) => cost.seconds),
+  }
+}
+
+/** All that was spent, less what each member's last attempt took. */
+function lessFinal(groups: readonly GroupRun[]): GroupCost {
+  const all = costOf(groups)
+  const final = costOf(
+    groups.flatMap(({ results }) =>
+      [...results.values()].flatMap(({ cost }) => (cost ? [{ cost }] : [])),
+    ),
+  )
+  return {
+    prompt_tokens: all.prompt_tokens - final.prompt_tokens,
+    completion_tokens: all.completion_tokens - final.completion_tokens,
+    // Sums in another order differ in their last digits.
+    seconds: Math.max(0, all.seconds - final.seconds),
+  }
+}
+
+function meanSeconds(groups: readonly GroupRun[]): number | null {
+  const seconds = groups.flatMap(({ settled }) => settled?.seconds ?? [])
+  return seconds.length === 0 ? null : moments(seconds, 'population').mean
 }
 
 /** The first failure's own words; null where nothing failed. */

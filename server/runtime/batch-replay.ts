@@ -17,7 +17,7 @@ export interface ReplayedBatch {
 export function replayBatch(plan: BatchPlan, events: ResumedBatch['events']): ReplayedBatch {
   const groups = new Map<number, GroupRun>()
   for (const [index, place] of plan.tasks.entries())
-    groups.set(index, newGroupRun(plan, { ...place, index, replacements: 0 }))
+    groups.set(index, newGroupRun(plan, { ...place, index, taskIndex: index, replacements: 0 }))
   const cancelled = events.some(({ event }) => event.type === 'cancel')
   let damage: string | null = null
   for (const { at, event } of events) {
@@ -44,8 +44,11 @@ function interrupt(group: GroupRun, cancelled: boolean): void {
   if (cancelled) group.state = groupReducer(group.state, { type: 'close', why: 'cancel' })
 }
 
-/** A fresh group of the same task in the place of a flat one. */
+/** A fresh group of the same task, or of the batch's next one, in the place of a flat one. */
 export function replacementOf(plan: BatchPlan, flat: GroupRun, index: number): GroupRun {
-  const { known, seed, metadata, replacements } = flat
-  return newGroupRun(plan, { known, seed, metadata, index, replacements: replacements + 1 })
+  const next = plan.request.groups.zero_variance === 'replace_next'
+  const taskIndex = (flat.taskIndex + (next ? 1 : 0)) % plan.tasks.length
+  const { known, seed, metadata } = plan.tasks[taskIndex] ?? flat
+  const replacements = flat.replacements + 1
+  return newGroupRun(plan, { known, seed, metadata, index, taskIndex, replacements })
 }

@@ -437,7 +437,8 @@ export function startBatch(
   }
 
   function isReplaced(group: GroupRun, verdict: GroupVerdict): boolean {
-    const wanted = plan.request.groups.zero_variance === 'replace' && plan.request.mode === 'train'
+    const { zero_variance } = plan.request.groups
+    const wanted = zero_variance.startsWith('replace') && plan.request.mode === 'train'
     return (
       verdict === 'zero_variance' && wanted && !cancelled && group.replacements < MAX_REPLACEMENTS
     )

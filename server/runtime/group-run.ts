@@ -17,6 +17,7 @@ import {
   deliveredMembers,
   type GroupState,
   groupReducer,
+  type Member,
   newGroup,
 } from '../../rollout/group.ts'
 import type { AttemptEnd, BatchEvent, GroupRecord } from '../../rollout/ports.ts'
@@ -27,6 +28,8 @@ import type { KnownTask } from './tasks.ts'
 /** What the last attempt of a member came to. */
 interface Result extends Omit<AttemptEnd, 'cost'> {
   attempt: number
+  /** Absent where it was never played. */
+  cost?: GroupCost
 }
 
 /** An attempt that has begun, as it is found after a restart. */
@@ -46,6 +49,8 @@ export interface GroupRun {
   known: KnownTask
   seed: number
   metadata: JsonObject
+  /** Which of the plan's tasks it plays. */
+  taskIndex: number
   /** How often a flat group in this place was replaced before. */
   replacements: number
   state: GroupState
@@ -69,14 +74,20 @@ export interface GroupRun {
   /** Its events one after another: what one says is durable, and seen, before the next is looked at. */
   last: Promise<void>
   /** Set once the group is in the ledger. */
-  settled: { verdict: GroupVerdict; as: 'ready' | 'dropped'; greedySuspect: boolean } | null
+  settled: {
+    replaced: boolean
+    seconds: number
+    verdict: GroupVerdict
+    as: 'ready' | 'dropped'
+    greedySuspect: boolean
+  } | null
 }
 
 type GroupRunEvent = Extract<BatchEvent, { group: number }>
 
 export function newGroupRun(
   plan: BatchPlan,
-  place: Pick<GroupRun, 'index' | 'known' | 'seed' | 'metadata' | 'replacements'>,
+  place: Pick<GroupRun, 'index' | 'taskIndex' | 'known' | 'seed' | 'metadata' | 'replacements'>,
 ): GroupRun {
   const { group_size, groups } = plan.request
   const controller = new AbortController()
@@ -91,6 +102,7 @@ export function newGroupRun(
       minScored: plan.minScored,
       onShort: groups.on_short,
       retryTimeouts: groups.retry_timeouts,
+      stopEarly: groups.stop_early,
       ...(groups.enough !== undefined && { enough: groups.enough }),
     }),
     results: new Map(),
@@ -146,6 +158,8 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
       group.settled = {
         verdict: event.verdict,
         as: event.as,
+        replaced: event.replacement !== null,
+        seconds: at - group.startedAt,
         greedySuspect: greedySuspect(group),
       }
   }
@@ -174,7 +188,7 @@ export function judge(plan: BatchPlan, group: GroupRun): Judgement {
     acceptPartial: groups.on_short === 'close',
     contract: plan.contract,
     estimator: advantage.estimator,
-    episodes: deliveredMembers(group.state).map(({ index, outcome }) => {
+    episodes: judgedMembers(group).map(({ index, outcome }) => {
       const header = group.results.get(index)?.header
       return {
         outcome: outcome ?? 'aborted',
@@ -195,6 +209,14 @@ export function greedySuspect(group: GroupRun): boolean {
     group.temperature,
     scored.map(({ completion_digest: digest, completion_tokens: tokens }) => ({ digest, tokens })),
   )
+}
+
+/** Of a group that stopped since it was lost, those who decided it: who was withdrawn for that did not fail. */
+function judgedMembers({ state }: GroupRun): Member[] {
+  const members = deliveredMembers(state)
+  return state.closing === 'short'
+    ? members.filter(({ outcome }) => outcome !== 'aborted')
+    : members
 }
 
 /** What the estimator sees of a group. Where no turn of it was paid, each episode's reward is that of its last turn. */
