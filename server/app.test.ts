@@ -289,6 +289,12 @@ describe('who may ask', () => {
     ['Bearer wrong-token', 401],
     ['Bearer ', 401],
     ['Basic YTpi', 401],
+    // An address that holds the token, as :admin-token@host or admin-user:admin-token@host.
+    [`Basic ${btoa(':admin-token')}`, 200],
+    [`Basic ${btoa('trainer:admin-token')}`, 200],
+    [`Basic ${btoa('admin-token:')}`, 401],
+    ['Basic ', 401],
+    ['Basic !', 401],
     ['Bearer admin-token', 200],
     ['bearer admin-token', 200],
     ['Bearer admin-token2', 401],

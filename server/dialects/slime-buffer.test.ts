@@ -153,3 +153,28 @@ describe('a server that is started anew between two polls', () => {
     expect(uids.flat()).toEqual(['slime-1.2.g0', 'slime-1.3.g0', 'slime-1.4.g0'])
   })
 })
+
+describe('who may ask', () => {
+  const server = { tokens: [{ token: 'trainer-token', roles: ['submit', 'lease'] }] }
+  const app = (open: boolean) =>
+    createApp(
+      createStubService(),
+      loadConfig({ file: null, flags: { server, dialects: { slime: { open } } } }),
+    )
+  const paths = ['/get_rollout_data', '/buffer/write', '/v1/compat/slime?pack=arithmetic']
+
+  test('a token is asked for, and taken as the password of an address', async () => {
+    for (const path of paths) expect((await post(app(false), path, {})).status).toBe(401)
+    const authorization = `Basic ${btoa(':trainer-token')}`
+    const request = { method: 'POST', headers: { ...headers, authorization }, body: '{}' }
+    expect((await app(false).request('/get_rollout_data', request)).status).toBe(200)
+  })
+
+  test('open routes ask for none, the others still do, and a foreign page is refused', async () => {
+    for (const path of paths) expect((await post(app(true), path, {})).status).not.toBe(401)
+    expect((await app(true).request('/v1/batches')).status).toBe(401)
+    const foreign = { ...headers, origin: 'https://evil.example' }
+    const request = { method: 'POST', headers: foreign, body: '{}' }
+    expect((await app(true).request('/get_rollout_data', request)).status).toBe(403)
+  })
+})
