@@ -35,7 +35,7 @@ export interface WorkerSetup {
 /** What a thread is started with. */
 export interface LaneSetup {
   setup: WorkerSetup
-  /** Shared: `JOB`, `STARTED_AT` and `LOADING`. */
+  /** Shared: `JOB`, `STARTED_AT`, `LOADING` and `SKIP_TO`. */
   progress: BigInt64Array
 }
 
@@ -98,6 +98,9 @@ export const JOB = 0
 export const STARTED_AT = 1
 /** Place of what it loads: the number of a user environment in the setup, then the model folders; -1 before. */
 export const LOADING = 2
+
+/** Place of the number up to which jobs that have not begun are left out: what stood behind a slow one is run elsewhere. */
+export const SKIP_TO = 3
 
 /** `start`: load, and take jobs from this port; a JobAnswer. `work`: until it is empty; the batches taken since the start. */
 export type LaneTask = { kind: 'start'; port: MessagePort } | { kind: 'work' }

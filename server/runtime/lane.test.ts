@@ -46,6 +46,7 @@ test.each([
         },
         {
           answered: (batch) => void answered.push(...batch),
+          handedBack: (jobs) => void waiting.unshift(...jobs),
           hasRoom: goOn,
           lost(unanswered, failed) {
             charged.push(failed)

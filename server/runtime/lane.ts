@@ -10,6 +10,7 @@ import {
   type LaneSetup,
   type LaneTask,
   LOADING,
+  SKIP_TO,
   STARTED_AT,
   type WorkerSetup,
 } from './jobs.ts'
@@ -23,11 +24,16 @@ export interface LaneOptions extends WorkerSetup {
   startSeconds?: number
 }
 
+/** Of one batch, in its order; null for a job that was left out. */
+type Answers = readonly (JobAnswer<JobKind> | null)[]
+
 /** Why a thread was lost. */
 export type WorkerExit = 'crash' | 'oom' | 'hang_killed'
 
 export interface LaneHooks<Given extends Job> {
   answered(batch: readonly Given[], answers: readonly JobAnswer<JobKind>[]): void
+  /** What stood behind a job that runs long, and will not be run here: give it to another thread. */
+  handedBack(jobs: readonly Given[]): void
   /** After an answer: more may be given. */
   hasRoom(): void
   /**
@@ -46,11 +52,16 @@ export interface Lane<Given extends Job> {
   give(batch: readonly Given[]): void
   /** Batches that were given and not answered. */
   given(): number
+  /** Its job runs long: whatever is given now would wait for it. */
+  isSlow(): boolean
   close(): Promise<void>
 }
 
 /** Loading a tokenizer takes 2 to 3 s on an idle core; a user's modules may take longer. */
 const START_SECONDS = 60
+
+/** A job that has run so long lets what stands behind it go elsewhere: most turns take a few milliseconds. */
+const SLOW_MS = 500
 
 const fromSource = import.meta.url.endsWith('.ts')
 const workerUrl = new URL(`./worker.${fromSource ? 'ts' : 'js'}`, import.meta.url)
@@ -71,7 +82,7 @@ export function createLane<Given extends Job>(
     maxTurnSeconds,
     startSeconds = START_SECONDS,
   } = options
-  const progress = new BigInt64Array(new SharedArrayBuffer(3 * BigInt64Array.BYTES_PER_ELEMENT))
+  const progress = new BigInt64Array(new SharedArrayBuffer(4 * BigInt64Array.BYTES_PER_ELEMENT))
   // A pool of one thread, so that a job can be given to another thread than the one it failed on.
   const piscina = new Piscina({
     filename: workerUrl.href,
@@ -95,10 +106,11 @@ export function createLane<Given extends Job>(
 
   let port: MessagePort | null = null
   /** Given and not answered, the oldest first; `first` is the number of its first job since the thread's start. */
-  let batches: { first: number; jobs: readonly Given[] }[] = []
+  let batches: { first: number; jobs: readonly Given[]; handedBack: Set<Given> }[] = []
   let jobsGiven = 0
   let batchesGiven = 0
   let working = false
+  let slow = false
 
   /** The thread's task under a limit that begins anew with each job: one timer, whatever the number of jobs. */
   async function run<T>(task: LaneTask, seconds: number, transfer: MessagePort[] = []): Promise<T> {
@@ -107,10 +119,12 @@ export function createLane<Given extends Job>(
     const check = () => {
       const ran = process.hrtime.bigint() - Atomics.load(progress, STARTED_AT)
       const left = seconds * 1000 - Number(ran) / 1e6
+      const slowIn = SLOW_MS - Number(ran) / 1e6
+      if (slowIn <= 0) handBack()
       if (left <= 0) limit.abort()
-      else timer = setTimeout(check, Math.ceil(left))
+      else timer = setTimeout(check, Math.ceil(Math.min(left, slowIn > 0 ? slowIn : SLOW_MS)))
     }
-    let timer = setTimeout(check, seconds * 1000)
+    let timer = setTimeout(check, Math.min(seconds * 1000, SLOW_MS))
     try {
       return await piscina.run(task, { signal: limit.signal, transferList: transfer })
     } finally {
@@ -130,23 +144,53 @@ export function createLane<Given extends Job>(
     }
   }
 
+  /** Lets go of all that has not begun. Of a job that begins at this moment the thread's answer tells whether it did. */
+  function handBack(): void {
+    slow = batches.length > 0
+    Atomics.store(progress, SKIP_TO, BigInt(jobsGiven))
+    const begun = Number(Atomics.load(progress, JOB))
+    const jobs = batches.flatMap((batch) => {
+      const behind = batch.jobs.filter(
+        (job, index) => batch.first + index > begun && !batch.handedBack.has(job),
+      )
+      for (const job of behind) batch.handedBack.add(job)
+      return behind
+    })
+    if (jobs.length > 0) hooks.handedBack(jobs)
+  }
+
   /** What the thread threw beside a job comes after the job's answer, which may still lie in the port. */
   function lose(error: Error): void {
     const dead = port
     port = null
     for (let left = dead && receiveMessageOnPort(dead); left; left = receiveMessageOnPort(dead!))
-      takeAnswers(left.message as JobAnswer<JobKind>[])
+      takeAnswers(left.message as Answers)
     dead?.close()
-    const unanswered = batches.flatMap(({ jobs }) => jobs)
     const at = Number(Atomics.load(progress, JOB)) - (batches[0]?.first ?? 0)
+    const failed = batches.flatMap(({ jobs }) => jobs)[at] ?? null
+    const unanswered = batches.flatMap(({ jobs, handedBack }) =>
+      jobs.filter((job) => !handedBack.has(job)),
+    )
     batches = []
-    if (unanswered.length > 0) hooks.lost(unanswered, unanswered[at] ?? null, error)
+    const isOurs = failed !== null && unanswered.includes(failed)
+    if (unanswered.length > 0) hooks.lost(unanswered, isOurs ? failed : null, error)
     else hooks.diedIdle()
   }
 
-  function takeAnswers(answers: readonly JobAnswer<JobKind>[]): void {
+  function takeAnswers(answers: Answers): void {
     const batch = batches.shift()
-    if (batch) hooks.answered(batch.jobs, answers)
+    if (!batch) return
+    slow = false
+    const kept = batch.jobs.flatMap((job, index) => {
+      const answer = answers[index]
+      return answer ? [{ job, answer }] : []
+    })
+    const skipped = batch.jobs.filter((job, index) => !answers[index] && !batch.handedBack.has(job))
+    hooks.answered(
+      kept.map(({ job }) => job),
+      kept.map(({ answer }) => answer),
+    )
+    if (skipped.length > 0) hooks.handedBack(skipped)
   }
 
   /** A thread that ends while it loads says nothing: what it was at stands in the shared memory. */
@@ -169,7 +213,7 @@ export function createLane<Given extends Job>(
   }
 
   function listen(mine: MessagePort): void {
-    mine.on('message', (answers: JobAnswer<JobKind>[]) => {
+    mine.on('message', (answers: Answers) => {
       takeAnswers(answers)
       if (batches.length === 0) mine.unref()
       hooks.hasRoom()
@@ -183,6 +227,8 @@ export function createLane<Given extends Job>(
       const { port1, port2 } = new MessageChannel()
       Atomics.store(progress, JOB, -1n)
       Atomics.store(progress, LOADING, -1n)
+      Atomics.store(progress, SKIP_TO, 0n)
+      slow = false
       jobsGiven = 0
       batchesGiven = 0
       port = port1
@@ -205,12 +251,13 @@ export function createLane<Given extends Job>(
     give(jobs) {
       port?.postMessage(jobs.map(({ kind, input }) => ({ kind, input })))
       port?.ref()
-      batches.push({ first: jobsGiven, jobs })
+      batches.push({ first: jobsGiven, jobs, handedBack: new Set() })
       jobsGiven += jobs.length
       batchesGiven++
       if (!working) void work()
     },
     given: () => batches.length,
+    isSlow: () => slow,
     async close() {
       port?.close()
       port = null

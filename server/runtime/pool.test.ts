@@ -34,6 +34,22 @@ const troubles = [
   ['hang', 'hang_killed', 2],
 ] as const
 
+test('a turn that hangs holds up no other that was given to its thread, and none runs twice', async () => {
+  const settled: string[] = []
+  const lost = exits.length
+  const told = (name: string) => () => void settled.push(name)
+  const hanging = pool.run('begin', labPlan({ trouble: 'hang', at: 'reset' })).catch(told('hang'))
+  const quick = Array.from({ length: 40 }, (_, index) =>
+    pool.run('begin', labPlan({ request: `Measure ${index}.` })).then(told(`quick ${index}`)),
+  )
+  await Promise.all(quick)
+  // Its thread works on for its whole limit of 2 s, and is lost then.
+  expect(exits.length).toBe(lost)
+  await hanging
+  expect(settled).toHaveLength(41)
+  expect(new Set(settled).size).toBe(41)
+}, 30_000)
+
 describe.each(troubles)('a thread that is lost by %s', (trouble, cause, tries) => {
   test('is replaced, and the same turn is played again with the same result', async () => {
     const before = exits.length

@@ -118,6 +118,10 @@ export function createPool(options: PoolOptions): Pool {
         }
         if (lane.given() === 0) rest(place)
       },
+      handedBack(jobs) {
+        queue.putBack(jobs.filter((waiting) => !waiting.givenUp))
+        dispatch()
+      },
       hasRoom: () => dispatch(),
       lost(unanswered, failed, error) {
         rest(place)
@@ -184,8 +188,12 @@ export function createPool(options: PoolOptions): Pool {
     for (let given = 0; given < MAX_GIVEN; given++)
       for (const place of places) {
         if (queue.size() === 0) return
-        if (place.state === 'ready' && !place.reserved && place.lane.given() === given) give(place)
+        if (mayTake(place) && place.lane.given() === given) give(place)
       }
+  }
+
+  function mayTake({ state, reserved, lane }: Place): boolean {
+    return state === 'ready' && !reserved && !lane.isSlow()
   }
 
   function give(place: Place): void {

@@ -25,6 +25,7 @@ import {
   type LaneSetup,
   type LaneTask,
   LOADING,
+  SKIP_TO,
   STARTED_AT,
   type TurnJobResult,
 } from './jobs.ts'
@@ -128,11 +129,13 @@ async function work(): Promise<number> {
   for (let batches = 0; batches < BATCHES_A_TASK; batches++) {
     const received = receiveMessageOnPort(port) as { message: Job[] } | undefined
     if (!received) break
-    const answers: JobAnswer<JobKind>[] = []
+    const answers: (JobAnswer<JobKind> | null)[] = []
     for (const job of received.message) {
-      Atomics.store(progress, JOB, BigInt(jobsBegun++))
+      // First said, then asked: the main thread does the two in the other order, so that one of them sees the other.
+      Atomics.store(progress, JOB, BigInt(jobsBegun))
       Atomics.store(progress, STARTED_AT, process.hrtime.bigint())
-      answers.push(await answer(job))
+      const skipped = Atomics.load(progress, SKIP_TO) > BigInt(jobsBegun++)
+      answers.push(skipped ? null : await answer(job))
     }
     post(port, received.message, answers)
     batchesTaken++
@@ -181,12 +184,12 @@ function cross(result: TurnResult, engine: LoadedEngine): TurnJobResult {
 function post(
   port: MessagePort,
   jobs: readonly Job[],
-  answers: readonly JobAnswer<JobKind>[],
+  answers: readonly (JobAnswer<JobKind> | null)[],
 ): void {
   try {
     port.postMessage(answers, buffersOfAll(answers))
   } catch {
-    port.postMessage(answers.map((answer, index) => copyable(answer, jobs[index]?.kind)))
+    port.postMessage(answers.map((answer, index) => answer && copyable(answer, jobs[index]?.kind)))
   }
 }
 
@@ -200,8 +203,8 @@ function copyable(answer: JobAnswer<JobKind>, kind = ''): JobAnswer<JobKind> {
 }
 
 /** The answers' large buffers, which are handed over instead of copied. */
-function buffersOfAll(answers: readonly JobAnswer<JobKind>[]): ArrayBuffer[] {
-  return answers.flatMap((answer) => (answer.ok ? buffersOf(answer.out) : []))
+function buffersOfAll(answers: readonly (JobAnswer<JobKind> | null)[]): ArrayBuffer[] {
+  return answers.flatMap((answer) => (answer?.ok ? buffersOf(answer.out) : []))
 }
 
 function buffersOf(out: unknown): ArrayBuffer[] {
