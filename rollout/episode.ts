@@ -134,7 +134,7 @@ export interface EpisodeState {
   /** What was spent on it. */
   asked: AskedCosts
   /** Best worth so far of what the environment calls progress, by key. */
-  best: Record<string, number>
+  best: ReadonlyMap<string, number>
   /** Sampled tokens that were dropped since an aborted answer could not be continued. */
   droppedTokens: number
   drift: TurnCounts['drift']

@@ -9,13 +9,13 @@ import type { EpisodeState } from './episode.ts'
 export function paidForProgress(state: EpisodeState, environment: Environment): EpisodeState {
   const last = state.headers.at(-1)
   if (!last || !environment.progress) return state
-  const best = { ...state.best }
+  const best = new Map(state.best)
   let reward = 0
   for (const [key, worth] of Object.entries(environment.progress(state.env))) {
-    const before = Object.hasOwn(best, key) ? best[key]! : 0
+    const before = best.get(key) ?? 0
     if (!(worth > before)) continue
     reward += worth - before
-    best[key] = worth
+    best.set(key, worth)
   }
   return { ...state, best, headers: [...state.headers.slice(0, -1), { ...last, reward }] }
 }

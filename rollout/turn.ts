@@ -126,7 +126,7 @@ export function emptyState(plan: EpisodePlan): EpisodeState {
     pending: { promptIds: null, anchor: '', partial: null, aborts: 0 },
     asking: null,
     asked: {},
-    best: {},
+    best: new Map(),
     droppedTokens: 0,
     drift: {},
   }
