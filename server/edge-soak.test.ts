@@ -1,5 +1,5 @@
 // Hostile and broken clients against a server in a process of its own, while a neighbour's waits are measured.
-// PADDOCK_SOAK=1 runs the whole form: 10,000 idle WebSockets and longer attacks. Both print what they measured.
+// EDGE_SOAK=1 runs the whole form: 10,000 idle WebSockets and longer attacks. Both print what they measured.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { WebSocket } from 'ws'
 import { writeLab } from './testkit/lab-environment.testkit.ts'
 import { type Neighbour, startNeighbour } from './testkit/neighbour.testkit.ts'
 
-const WHOLE = process.env.PADDOCK_SOAK === '1'
+const WHOLE = process.env.EDGE_SOAK === '1'
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 const TOKEN = 'a-token-of-this-test-0123456789'
 /** How long each attack is kept up at least. */
