@@ -293,6 +293,19 @@ describe('a task that cannot be played is refused with a sentence', () => {
   })
 })
 
+test('what happens to tasks is told as it happens', async () => {
+  const closed = new AbortController()
+  const stream = await fetch(`${house.url}/events`, { signal: closed.signal })
+  await post('/rollout/task/submit', task('told'))
+  let heard = ''
+  for await (const chunk of stream.body as ReadableStream<Uint8Array>) {
+    heard += Buffer.from(chunk).toString()
+    if (heard.includes('task.completed')) break
+  }
+  expect(heard).toMatch(/event: task\.created\n/)
+  expect(heard).toContain('"task_id":"told"')
+})
+
 test('the example of the documentation is played', async () => {
   const { body: document } = await post('/openapi.json', null, 'GET')
   // biome-ignore lint/suspicious/noExplicitAny: a document of no fixed type
