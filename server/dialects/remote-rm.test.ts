@@ -1,14 +1,37 @@
 // slime's remote_rm against a whole server: a number for what was graded, an error for everything else, never a zero instead.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { generateTask } from '../../envs/arithmetic/tasks.ts'
 import { type House, openHouse } from '../testkit/house.testkit.ts'
+import { writeLab } from '../testkit/lab-environment.testkit.ts'
 
 const { answer } = generateTask(0, 1)
+/** Tasks whose grader lets the response down, each in its own way. */
+const TROUBLES = {
+  throws: { trouble: 'throw', at: 'grade' },
+  lies: { rewards: { quality: 'high' } },
+  dies: { trouble: 'exit', at: 'grade' },
+}
+let folder: string
 let house: House
 beforeAll(async () => {
-  house = await openHouse({ tokens: false })
+  folder = mkdtempSync(join(tmpdir(), 'paddock-lab-'))
+  mkdirSync(join(folder, 'tasks'))
+  writeFileSync(join(folder, 'pack.yaml'), 'name: lab\nenvironment: lab\ntasks: tasks\n')
+  for (const [id, trouble] of Object.entries(TROUBLES))
+    writeFileSync(
+      join(folder, 'tasks', `${id}.json`),
+      JSON.stringify({ id, request: 'Measure it.', ...trouble }),
+    )
+  const settings = { environments: { lab: writeLab().module }, packs: [folder] }
+  house = await openHouse({ tokens: false, settings })
 }, 60_000)
-afterAll(() => house.close())
+afterAll(async () => {
+  await house.close()
+  rmSync(folder, { recursive: true })
+})
 
 async function ask(body: unknown, pack = 'arithmetic'): Promise<[status: number, body: unknown]> {
   const response = await fetch(`${house.url}/v1/compat/slime?pack=${pack}`, {
@@ -70,6 +93,20 @@ describe('what cannot be graded is an error', () => {
   ])('%s', async (_, body, status) => {
     expect(await ask(body)).toMatchObject([status, { status }])
   })
+
+  test.each([
+    ['a grader that throws', 'throws', 422, 'verifier_error'],
+    ['a grader whose reward is no number', 'lies', 422, 'contract_violation'],
+    ['a thread that dies, which another try may help', 'dies', 503, 'infra_worker'],
+  ])(
+    '%s',
+    async (_, label, status, outcome) => {
+      const [got, body] = await ask({ prompt, response: 'It is 4.', label }, 'lab')
+      expect(got).toBe(status)
+      expect((body as { detail: string }).detail).toContain(outcome)
+    },
+    60_000,
+  )
 
   test('a pack that is not there, and one whose tasks have no reference answer', async () => {
     const body = { prompt, response: '1', label: '72' }
