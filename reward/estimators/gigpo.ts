@@ -18,7 +18,7 @@ import {
   settingsSchema,
   singletonSchema,
 } from './settings.ts'
-import { type Standardised, standardise } from './standardise.ts'
+import { type Standardisation, type Standardised, standardise } from './standardise.ts'
 import { byMember, readSteps, type ScoredSteps, type StepRow, stepRows } from './step-returns.ts'
 
 const shape = {
@@ -172,13 +172,14 @@ function stepTerm(
   settings: GigpoSettings,
 ): (number | null)[] {
   const values: (number | null)[] = rows.map(() => null)
+  const by = divisionOf(settings.step_singleton, settings)
+  const where = `a state of group "${group.id}"`
   for (const { rows: members } of groups) {
     const returns = members.map((index) => {
       const row = rows[index]!
       return row.return - (rowsVote(settings) ? penalty(row, settings) : 0)
     })
-    const where = `a state of group "${group.id}"`
-    const result = term(returns, settings.step_singleton, settings, where)
+    const result = standardise(returns, [], by, where)
     members.forEach((index, vote) => {
       values[index] = result.values[vote]!
     })
@@ -192,9 +193,17 @@ function term(
   settings: GigpoSettings,
   where: string,
 ): Standardised {
-  const std = settings.mode === 'mean_norm' ? 'none' : settings.std
+  return standardise(votes, [], divisionOf(singleton_group, settings), where)
+}
+
+/** Both terms divide alike, and differ in what a single vote is worth. */
+function divisionOf(
+  singleton_group: GigpoSettings['episode_singleton'],
+  { mode, std, epsilon, epsilon_mode, variance_floor }: GigpoSettings,
+): Standardisation {
   const fixed = { baseline: 'group_mean', std_scope: 'group', zero_std_group: 'divide' } as const
-  return standardise(votes, [], { ...settings, ...fixed, std, singleton_group }, where)
+  const divisor = mode === 'mean_norm' ? 'none' : std
+  return { ...fixed, std: divisor, epsilon, epsilon_mode, variance_floor, singleton_group }
 }
 
 function combine(

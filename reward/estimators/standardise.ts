@@ -32,7 +32,8 @@ export function standardise(
 ): Standardised {
   const unit = unitOf(votes)
   const scaled = over(votes, unit)
-  const { mean, std } = moments(scaled, settings.std === 'population' ? 'population' : 'sample')
+  const kind = settings.std === 'population' ? 'population' : 'sample'
+  const { mean, std, deviations } = moments(scaled, kind)
   const constant = votes.length > 1 && isConstant(votes)
   const figures = {
     mean: votes.length === 0 ? null : finite(mean * unit),
@@ -44,7 +45,7 @@ export function standardise(
   if (votes.length === 1) return { ...figures, values: [singletonValue(votes[0]!, settings)] }
   if (constant) return { ...figures, values: votes.map(() => 0) }
   const stds = settings.std_scope === 'leave_one_out' ? siblingStds(scaled, settings) : null
-  const values = centre(scaled, lengths, settings.baseline).map((centred, index) =>
+  const values = centre(deviations, lengths, settings.baseline).map((centred, index) =>
     divide(centred, stds === null ? std : stds[index]!, settings, unit),
   )
   return { ...figures, values }
@@ -73,14 +74,16 @@ export function divide(
   return centred / (epsilon_mode === 'none_and_skip_if_zero' ? floored : floored + epsilon)
 }
 
-/** Votes minus the baseline. Leave-one-out is (r - mean) n / (n - 1): the same as r minus the mean of the others. */
+/**
+ * Votes minus the baseline, from their deviations from the mean. Leave-one-out is (r - mean) n / (n - 1): the same as r
+ * minus the mean of the others.
+ */
 function centre(
-  votes: readonly number[],
+  deviations: readonly number[],
   lengths: readonly number[],
   baseline: Standardisation['baseline'],
-): number[] {
-  const { n, deviations } = moments(votes, 'population')
-  if (n < 2 || isConstant(votes)) return deviations
+): readonly number[] {
+  const n = deviations.length
   if (baseline === 'leave_one_out') return deviations.map((value) => (value * n) / (n - 1))
   if (baseline === 'group_mean') return deviations
   // OPO, arXiv:2505.23585: sum(len r) / sum(len), taken here over deviations from the plain mean.
