@@ -4,7 +4,7 @@ import { cp, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { readPack } from './packs.ts'
+import { gradersOf, readPack } from './packs.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'paddock-packs-'))
 afterAll(() => rmSync(home, { recursive: true }))
@@ -112,6 +112,29 @@ describe('nothing outside of a pack is read', () => {
     await rm(join(pack, 'tasks'), { recursive: true })
     await symlink('../elsewhere', join(pack, 'tasks'))
     await expect(readPack(pack)).rejects.toThrow('leads out of it')
+  })
+  test.each([
+    ['../rota.mjs', 'leads out of it'],
+    ['/etc/hostname', 'leads out of it'],
+    ['nowhere.mjs', 'cannot be read'],
+  ])('a grader at %s is refused', async (file, words) => {
+    await writeFile(join(pack, '..', 'rota.mjs'), 'export default () => 1')
+    const yaml = `name: mine\nenvironment: office\ntasks: tasks\ngraders: { rota: ${file} }\n`
+    await writeFile(join(pack, 'pack.yaml'), yaml)
+    await expect(readPack(pack)).rejects.toThrow(words)
+  })
+  test('a grader named judge is refused, and one name for two graders', async () => {
+    const yaml = (name: string) =>
+      `name: mine\nenvironment: office\ntasks: tasks\ngraders: { ${name}: rota.mjs }\n`
+    await writeFile(join(pack, 'rota.mjs'), 'export default () => 1')
+    await writeFile(join(pack, 'pack.yaml'), yaml('judge'))
+    await expect(readPack(pack)).rejects.toThrow('means the judge')
+    await writeFile(join(pack, 'pack.yaml'), yaml('rota'))
+    const one = await readPack(pack)
+    expect(Object.keys(gradersOf([one, one]))).toEqual(['rota'])
+    await writeFile(join(pack, 'rota.mjs'), 'export default () => 2')
+    const other = await readPack(pack)
+    expect(() => gradersOf([one, other])).toThrow('another pack has a grader of that name')
   })
   test('a pack.yaml that is a link out of the pack is refused', async () => {
     await rename(join(pack, 'pack.yaml'), join(pack, '..', 'pack.yaml'))
