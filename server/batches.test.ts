@@ -25,6 +25,8 @@ beforeAll(async () => {
   house = await openHouse({
     simulator: { style: { format: 'hermes', thinking: false, mix: MIX } },
     settings: { environments: { lab: lab.module }, packs: [labPack] },
+    // Takes ids and gives ids: it has no chat to be asked in.
+    backends: { ids: { dialect: 'vllm-generate' } },
   })
 }, 60_000)
 afterAll(() => house.close())
@@ -94,7 +96,7 @@ describe('a batch is refused before anything is played', () => {
     ],
     [
       'asks for a mode that the backend lacks',
-      { policy: { backend: 'sglang', mode: 'chat' } },
+      { policy: { backend: 'ids', mode: 'chat' } },
       'policy.mode',
       /tokens/,
     ],
