@@ -346,6 +346,65 @@ bench
     await benchEnvs({ rounds: Math.max(1, rounds), milliseconds: ms, json })
   })
 
+const ledger = program
+  .command('ledger')
+  .description("Look into a ledger's folder, check it, make it smaller, take its episodes out.")
+
+ledger
+  .command('ls')
+  .description('One JSON line a batch: its groups by how they stand.')
+  .argument('<folder>', 'ledger.path of the settings')
+  .addHelpText('after', example('paddock ledger ls runs/ledger'))
+  .action(async (folder: string) => {
+    const { listLedger } = await import('./commands/ledger.ts')
+    await listLedger(folder)
+  })
+
+ledger
+  .command('show')
+  .description('A batch, a group or an episode as JSON.')
+  .argument('<folder>', 'ledger.path of the settings')
+  .argument('<id>', 'its id')
+  .addHelpText('after', example('paddock ledger show runs/ledger step-41.g0.e3'))
+  .action(async (folder: string, id: string) => {
+    const { showLedger } = await import('./commands/ledger.ts')
+    await showLedger(folder, id)
+  })
+
+ledger
+  .command('verify')
+  .description('Check every record; exit code 1 where one is not what was written.')
+  .argument('<folder>', 'ledger.path of the settings')
+  .addHelpText('after', example('paddock ledger verify runs/ledger'))
+  .action(async (folder: string) => {
+    const { verifyLedger } = await import('./commands/ledger.ts')
+    process.exitCode = (await verifyLedger(folder)) ? 0 : 1
+  })
+
+ledger
+  .command('compact')
+  .description(
+    'Write the folder anew without the room of what has gone; the server must be stopped.',
+  )
+  .argument('<folder>', 'ledger.path of the settings')
+  .addHelpText('after', example('paddock ledger compact runs/ledger'))
+  .action(async (folder: string) => {
+    const { compactLedger } = await import('./commands/ledger.ts')
+    await compactLedger(folder)
+  })
+
+ledger
+  .command('export')
+  .description('Finished episodes as JSON Lines, one row each, as `datasets` loads them.')
+  .argument('<folder>', 'ledger.path of the settings')
+  .requiredOption('--out <file>', 'where to write them')
+  .option('--batch <id>', 'those of one batch')
+  .addHelpText('after', example('paddock ledger export runs/ledger --out episodes-00000.jsonl'))
+  .action(async (folder: string, { out, batch }: { out: string; batch?: string }) => {
+    const { exportLedger } = await import('./commands/ledger.ts')
+    await exportLedger(folder, { out, batch: batch ?? null })
+  })
+
 program
   .command('torture')
   .description('Kill a server of its own at random under load; exit code 1 where anything is lost.')

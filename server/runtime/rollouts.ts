@@ -151,13 +151,25 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     await forgetOldBatches()
   }
 
+  /** Why finished groups must be taken before more is taken on, as a sentence; null where there is room. */
+  function waitingTooMuch(): string | null {
+    const { max_groups_ready, max_bytes } = config.limits
+    const { ready } = ledger.standing()
+    const bytes = [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0)
+    if (ready >= max_groups_ready)
+      return `${ready} finished groups wait to be leased, which is the limit (limits.max_groups_ready); lease and acknowledge some`
+    if (bytes >= max_bytes)
+      return `${bytes} bytes of episodes wait to be leased or for their group's end, which is the limit (limits.max_bytes)`
+    return null
+  }
+
   function refuseWhenFull(): void {
     if (draining)
       throw new PaddockError('draining', 'the server is stopping; submit to another one')
     const { max_batches, max_groups_ready } = config.limits
     const open = [...runs.values()].filter((run) => !run.isDone())
     const playing = open.filter((run) => !run.isPlayed()).length + submitting.size
-    const full = ledger.full()
+    const full = ledger.full() ?? waitingTooMuch()
     if (full !== null) throw new PaddockError('queue_full', full)
     if (playing >= max_batches)
       throw new PaddockError('queue_full', `${playing} batches are played, which is the limit`)

@@ -79,19 +79,23 @@ export function createHistory(): History {
         for (let group = 0; group < groups; group++)
           for (let index = 0; index < groupSize; index++) {
             const episode = `${batch}.g${group}.e${index}`
-            const byLife = new Map<number, number>()
+            /** The turns that each life asked for again. */
+            const byLife = new Map<number, string[]>()
             for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
               const end = finished.get(`${episode} ${attempt}`)
-              for (const seed of seedsOf(batch, group, index, attempt)) {
+              for (const [turn, seed] of seedsOf(batch, group, index, attempt).entries()) {
                 const lives = seen.get(seed) ?? []
                 if (end && lives.some((life) => life > end.life))
                   lost.push(`${episode} was asked for again after its end was told`)
-                for (const life of lives.slice(1)) byLife.set(life, (byLife.get(life) ?? 0) + 1)
+                const what = `turn ${turn} of attempt ${attempt}, asked in lives ${lives.join(', ')}`
+                for (const life of lives.slice(1))
+                  byLife.set(life, [...(byLife.get(life) ?? []), what])
               }
             }
-            for (const [life, count] of byLife) {
-              repeats += count
-              if (count > 1) repeated.push(`${episode}: ${count} requests repeated in life ${life}`)
+            for (const [life, turns] of byLife) {
+              repeats += turns.length
+              if (turns.length > 1)
+                repeated.push(`${episode}: repeated in life ${life}: ${turns.join('; ')}`)
             }
           }
       return { ...finding, lost, repeated, repeats }

@@ -66,9 +66,8 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   await writeFile(scripts, tasks.map((task) => JSON.stringify(scriptOf(task))).join('\n'))
   const disk = fault === 'full' ? await openDisk(join(folder, 'ledger'), DISK_MB) : null
   const simulator = await startSimulatorProcess(['--scripts', scripts, '--latency', LATENCY])
-  const policy = await openCountingPolicy(simulator.url)
+  const policy = openCountingPolicy(simulator.url)
   const config = join(folder, 'paddock.yaml')
-  await writeFile(config, JSON.stringify(settings(policy.url, simulator.model, folder)))
   const history = createHistory()
   const trainer = createTrainer({
     history,
@@ -80,9 +79,14 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   const starts: number[] = []
   let done = 0
 
+  async function start(wrapper: readonly string[] = []) {
+    const url = await policy.nextLife()
+    await writeFile(config, JSON.stringify(settings(url, simulator.model, folder)))
+    return startServerProcess(config, wrapper)
+  }
+
   async function live(until: () => Promise<unknown>): Promise<void> {
-    policy.nextLife()
-    const server = await startServerProcess(config)
+    const server = await start()
     starts.push(server.startSeconds)
     const killed = new AbortController()
     const working = trainer.work(server.url, policy.life(), killed.signal)
@@ -95,8 +99,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
 
   /** The server runs until it ends by itself, and has to say why. */
   async function liveWithFault(wrapper: readonly string[]): Promise<void> {
-    policy.nextLife()
-    const server = await startServerProcess(config, wrapper)
+    const server = await start(wrapper)
     const over = new AbortController()
     const working = trainer.work(server.url, policy.life(), over.signal)
     // It answers that it cannot store, and cuts its connections.

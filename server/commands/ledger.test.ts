@@ -1,0 +1,88 @@
+// `paddock ledger` on the folder that a killed server left behind: what it lists, shows, checks, exports and compacts.
+import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { compactLedger, exportLedger, listLedger, showLedger, verifyLedger } from './ledger.ts'
+
+const FIXTURE = new URL('../ledger/testdata/schema-1/', import.meta.url)
+let folder: string
+let lines: string[]
+const print = (line: string) => void lines.push(line)
+const printed = () => lines.map((line) => JSON.parse(line))
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'paddock-ledger-'))
+  cpSync(FIXTURE, folder, { recursive: true })
+  lines = []
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+test('lists batches with how their groups stand and what is under way', async () => {
+  await listLedger(folder, print)
+  expect(printed()).toEqual([
+    { batch: 'kept', tasks: 3, groups: { acked: 1, ready: 1 }, episodes_under_way: 2 },
+  ])
+})
+
+test('shows a batch, a group and an episode; another id is an error', async () => {
+  for (const id of ['kept', 'kept.g1', 'kept.g1.e0']) await showLedger(folder, id, print)
+  const [batch, group, episode] = printed()
+  expect(batch).toMatchObject({ id: 'kept', request: { group_size: 2, mode: 'eval' } })
+  expect(group.episodes).toHaveLength(2)
+  expect(episode).toMatchObject({ id: 'kept.g1.e0', task: 'inline/kept-1', reward: 1 })
+  await expect(showLedger(folder, 'nobody', print)).rejects.toThrow(/no batch, group or episode/)
+})
+
+test('verify finds every record whole, and the one that is not', async () => {
+  expect(await verifyLedger(folder, print)).toBe(true)
+  expect(printed().at(-1)).toMatchObject({ damaged: 0 })
+  const file = join(folder, 'data.mdb')
+  const bytes = readFileSync(file)
+  // In the middle of a trajectory's text, wherever the page lies.
+  const at = bytes.indexOf('"messages":[{"role"') + 3
+  bytes[at] = (bytes[at] ?? 0) ^ 1
+  writeFileSync(file, bytes)
+  expect(await verifyLedger(folder, print)).toBe(false)
+  expect(printed().some(({ damaged }) => String(damaged).startsWith('blob/kept.g'))).toBe(true)
+})
+
+test('exports finished episodes as rows with one type a column', async () => {
+  const out = join(folder, 'episodes.jsonl')
+  await exportLedger(folder, { out, batch: null }, print)
+  const rows = readFileSync(out, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(rows.map(({ episode }) => episode)).toEqual([
+    'kept.g0.e0',
+    'kept.g0.e1',
+    'kept.g1.e0',
+    'kept.g1.e1',
+  ])
+  expect(rows[2]).toMatchObject({
+    schema_version: 1,
+    task: 'inline/kept-1',
+    delivery: 'ready',
+    outcome: 'ok',
+    reason: '',
+    reward: 1,
+    turns: 2,
+  })
+  for (const { messages } of rows)
+    for (const { content } of messages) expect(typeof content).toBe('string')
+  expect(new Set(rows.map((row) => Object.keys(row).join())).size).toBe(1)
+})
+
+test('compacts a folder that nobody has, and everything is still there', async () => {
+  const before = statSync(join(folder, 'data.mdb')).size
+  await compactLedger(folder, print)
+  expect(statSync(join(folder, 'data.mdb')).size).toBeLessThanOrEqual(before)
+  expect(await verifyLedger(folder, print)).toBe(true)
+  await listLedger(folder, print)
+  expect(printed().at(-1)).toMatchObject({ batch: 'kept', groups: { acked: 1, ready: 1 } })
+})
+
+test('a folder without a ledger is refused', async () => {
+  await expect(listLedger(join(folder, 'nothing'), print)).rejects.toThrow(/no data.mdb/)
+})

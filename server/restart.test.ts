@@ -1,0 +1,269 @@
+// kill -9 and a start on the same folder, as a trainer sees it: what was finished is there, what was not goes on.
+import { createHash } from 'node:crypto'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest'
+import { type Simulator, startSimulator } from '../bench/simulator/server.ts'
+import { generateTask } from '../envs/arithmetic/tasks.ts'
+import type { BatchProgress } from '../protocol/batch.ts'
+import type { DeliveredGroup } from '../protocol/group.ts'
+import type { JsonObject } from '../protocol/json.ts'
+import { requestSeed } from '../rollout/request-seed.ts'
+import { createApiClient } from './runtime/api-client.ts'
+import { type CountingPolicy, openCountingPolicy } from './torture/counting-policy.ts'
+import { type ServerProcess, startServerProcess } from './torture/server-process.ts'
+
+/**
+ * A ledger as schema 1 was first written, by a server that was killed: of the three groups of two episodes of batch `kept`,
+ * kept.g0 is acknowledged, kept.g1 is ready, and both episodes of kept.g2 have had one of their two replies.
+ */
+const FIXTURE = new URL('ledger/testdata/schema-1/', import.meta.url)
+const TASKS = 12
+/** A start from the sources takes seconds, and more on a busy machine. */
+const LONG = 240_000
+let simulator: Simulator
+const opened: (() => Promise<void> | void)[] = []
+
+beforeAll(async () => {
+  const tasks = Array.from({ length: TASKS }, (_, index) => generateTask(index, 1))
+  const kept = readFileSync(new URL('scripts.jsonl', FIXTURE), 'utf8').trim().split('\n')
+  const scripts = [
+    ...tasks.map(({ request, transcripts }) => ({ match: request, transcripts })),
+    ...kept.map((line) => JSON.parse(line)),
+  ]
+  const style = { format: 'hermes' as const, thinking: false, mix: { correct: 0.5, wrong: 0.5 } }
+  simulator = await startSimulator({ scripts: scripts as never, style })
+}, 60_000)
+afterAll(() => simulator.close())
+afterEach(async () => {
+  for (const close of opened.splice(0).reverse()) await close()
+})
+
+interface Town {
+  policy: CountingPolicy
+  api: ReturnType<typeof createApiClient>
+  url: string
+  folder: string
+  /** kill -9, `meanwhile`, and a start on the same folder. */
+  restart(meanwhile?: () => void): Promise<void>
+  requests(): number
+}
+
+/** A server in a process of its own, with the twelve tasks of the pack `sums` and a policy that counts. */
+async function openTown(
+  hangs: (seed: number) => boolean = () => false,
+  ledger: URL | null = null,
+): Promise<Town> {
+  const folder = mkdtempSync(join(tmpdir(), 'paddock-restart-'))
+  if (ledger) cpSync(ledger, join(folder, 'ledger'), { recursive: true })
+  opened.push(() => rmSync(folder, { recursive: true, force: true }))
+  const policy = openCountingPolicy(simulator.url, hangs)
+  opened.push(() => policy.close())
+  writePack(folder, 1)
+  const config = join(folder, 'paddock.yaml')
+  const start = async () => {
+    const url = await policy.nextLife()
+    const settings: JsonObject = {
+      server: { port: 0 },
+      shipped_packs: false,
+      packs: ['pack'],
+      backends: { main: { dialect: 'vllm', url, model: 'qwen3-8b' } },
+      runtime: { threads: 1, max_episodes: 128 },
+      ledger: { path: 'ledger', min_free_bytes: 0 },
+    }
+    writeFileSync(config, JSON.stringify(settings))
+    return startServerProcess(config)
+  }
+  let server: ServerProcess = await start()
+  opened.push(() => server.kill())
+  const town: Town = {
+    policy,
+    api: createApiClient(server.url),
+    url: server.url,
+    folder,
+    async restart(meanwhile = () => {}) {
+      await server.kill()
+      meanwhile()
+      server = await start()
+      town.url = server.url
+      town.api = createApiClient(server.url)
+    },
+    requests: () => [...policy.seen.values()].flat().length,
+  }
+  return town
+}
+
+function writePack(folder: string, seed: number): void {
+  mkdirSync(join(folder, 'pack'), { recursive: true })
+  const generated = `{count: ${TASKS}, seed: ${seed}}`
+  writeFileSync(
+    join(folder, 'pack', 'pack.yaml'),
+    `name: sums\nenvironment: arithmetic\ngenerated: ${generated}\n`,
+  )
+}
+
+const sums = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ task: `sums/sum-${index}` }))
+
+/** Follows the batch's events until its progress is as wanted. */
+async function until(town: Town, id: string, wanted: (progress: BatchProgress) => boolean) {
+  const stop = new AbortController()
+  const { body } = await fetch(`${town.url}/v1/batches/${id}/events`, { signal: stop.signal })
+  for await (const _ of body as ReadableStream<Uint8Array>)
+    if (wanted(await town.api.progress(id))) break
+  stop.abort()
+}
+
+const payload = ({ lease: _, ...group }: DeliveredGroup) =>
+  createHash('sha256').update(JSON.stringify(group)).digest('hex')
+
+/** Leases and acknowledges until the batch is done. */
+async function drain(town: Town, id: string): Promise<DeliveredGroup[]> {
+  const groups: DeliveredGroup[] = []
+  for (;;) {
+    const leased = await town.api.lease(id, { max: 16, lease_s: 60, wait_s: 20 })
+    if (leased.groups.length > 0) await town.api.ack(id, leased.groups)
+    groups.push(...leased.groups)
+    if (leased.done) return groups
+  }
+}
+
+describe('after kill -9 and a start on the same folder', () => {
+  it(
+    'O04: ready and leased groups are delivered with the same bytes, acknowledged ones never again, nothing is asked',
+    async () => {
+      const town = await openTown()
+      const request = { id: 'o04', tasks: sums(10), group_size: 2, mode: 'eval' }
+      await town.api.submit(request)
+      await until(town, 'o04', ({ groups }) => groups.ready === 10)
+      const all = (await town.api.lease('o04', { max: 10, lease_s: 600, wait_s: 0 })).groups
+      const before = new Map(all.map((group) => [group.id, payload(group)]))
+      const handles = all.map(({ id, lease }) => ({ id, lease: lease.id }))
+      await fetch(`${town.url}/v1/batches/o04/nack`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ groups: handles }),
+      })
+      const four = (await town.api.lease('o04', { max: 4, lease_s: 5, wait_s: 0 })).groups
+      await town.api.ack('o04', four.slice(0, 2))
+      const asked = town.requests()
+
+      await town.restart()
+      expect(await town.api.submit(request)).toEqual({ id: 'o04', groups: 10, episodes: 20 })
+      const ready = (await town.api.lease('o04', { max: 16, lease_s: 600, wait_s: 0 })).groups
+      expect(ready.length).toBeGreaterThanOrEqual(6)
+      await town.api.ack('o04', ready)
+      const groups = [...ready, ...(await drain(town, 'o04'))]
+      const acked = four.slice(0, 2).map(({ id }) => id)
+      expect(groups.map(({ id }) => id).sort()).toEqual(
+        [...before.keys()].filter((id) => !acked.includes(id)).sort(),
+      )
+      for (const group of groups) expect(payload(group)).toBe(before.get(group.id))
+      expect(town.requests()).toBe(asked)
+      expect((await town.api.progress('o04')).groups.settled).toEqual({ acked: 10 })
+    },
+    LONG,
+  )
+
+  it(
+    'O01: a member that hangs costs its own place once; the others are leased meanwhile and not played again',
+    async () => {
+      const place = { policy: { seedBase: 'o01' }, groupIndex: 3, index: 5 }
+      const hung = new Set(
+        [1, 2, 3].flatMap((attempt) =>
+          [0, 1, 2].map((turn) => requestSeed({ ...place, attempt } as never, turn)),
+        ),
+      )
+      const town = await openTown((seed) => hung.has(seed))
+      await town.api.submit({
+        id: 'o01',
+        tasks: sums(12),
+        group_size: 8,
+        groups: { attempts: 2, min_scored: 7 },
+        limits: { turn_timeout_s: 15, group_timeout_s: 120 },
+      })
+      await until(
+        town,
+        'o01',
+        ({ groups, episodes }) => groups.finished >= 11 && (episodes.retried.timeout ?? 0) >= 1,
+      )
+      const others = (await town.api.lease('o01', { max: 16, lease_s: 600, wait_s: 0 })).groups
+      expect(others).toHaveLength(11)
+      const asked = new Map([...town.policy.seen].map(([seed, lives]) => [seed, lives.length]))
+
+      await town.restart()
+      await until(town, 'o01', ({ groups }) => groups.finished === 12)
+      const [last] = (await town.api.lease('o01', { max: 1, wait_s: 0 })).groups
+      expect(last).toMatchObject({ id: 'o01.g3', stats: { n: 8, scored: 7 } })
+      expect(['valid', 'zero_variance']).toContain(last?.verdict)
+      expect(last?.episodes[5]).toMatchObject({ attempt: 2, outcome: 'timeout', reward: null })
+      for (const [seed, lives] of town.policy.seen)
+        if (!hung.has(seed)) expect(lives).toHaveLength(asked.get(seed) ?? 0)
+      expect((await town.api.ack('o01', others)).groups.map(({ result }) => result)).toEqual(
+        Array(11).fill('acked'),
+      )
+    },
+    LONG,
+  )
+
+  test(
+    'a batch whose pack has changed settles what had not finished as infra, and says so',
+    async () => {
+      const hung = new Set([0, 1].map((index) => seedOf('changed', 1, index)))
+      const town = await openTown((seed) => hung.has(seed))
+      const request = { id: 'changed', tasks: sums(2), group_size: 2, groups: { attempts: 1 } }
+      await town.api.submit(request)
+      await until(town, 'changed', ({ groups }) => groups.finished === 1)
+      await town.restart(() => writePack(town.folder, 2))
+      const groups = await drain(town, 'changed')
+      expect(groups.map(({ id }) => id)).toEqual(['changed.g0'])
+      const progress = await town.api.progress('changed')
+      expect(progress.groups).toMatchObject({ verdicts: { infra: 1 }, settled: { dropped: 1 } })
+      expect(progress.groups.dropped[0]?.reason).toMatch(/pack sums has changed since the batch/)
+    },
+    LONG,
+  )
+
+  test(
+    'what a trainer announced is known: a step back is refused, a paused backend stays paused',
+    async () => {
+      const town = await openTown()
+      const announce = (body: JsonObject) =>
+        fetch(`${town.url}/v1/policy`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        })
+      expect((await announce({ version: 57, pause: true })).status).toBe(200)
+      await town.restart()
+      expect((await announce({ version: 1 })).status).toBe(409)
+      expect(await (await announce({ version: 58 })).json()).toMatchObject({ paused: true })
+    },
+    LONG,
+  )
+})
+
+test(
+  'a ledger that the first schema wrote opens, goes on where it was, and delivers',
+  async () => {
+    const town = await openTown(undefined, FIXTURE)
+    const groups = await drain(town, 'kept')
+    expect(groups.map(({ id }) => id).sort()).toEqual(['kept.g1', 'kept.g2'])
+    for (const { episodes } of groups)
+      expect(episodes.map(({ outcome, reward }) => [outcome, reward])).toEqual([
+        ['ok', 1],
+        ['ok', 1],
+      ])
+    // The second turns of kept.g2, and nothing else.
+    const asked = [0, 1].map((index) => seedOf('kept', 2, index, 1))
+    expect([...town.policy.seen.keys()].sort()).toEqual(asked.sort())
+    expect((await town.api.progress('kept')).groups.settled).toEqual({ acked: 3 })
+  },
+  LONG,
+)
+
+function seedOf(batch: string, groupIndex: number, index: number, turn = 0): number {
+  const plan = { policy: { seedBase: batch }, groupIndex, index, attempt: 1 }
+  return requestSeed(plan as never, turn)
+}
