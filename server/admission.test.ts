@@ -146,4 +146,4 @@ test('fifty groups without a valid one pause their batch; a cancelled one leaves
     await fetch(`${house.url}/v1/batches/${id}`, { method: 'DELETE' })
   ).json()
   expect(cancelled).toMatchObject({ state: 'cancelled', pause: null, groups: { ready: 50 } })
-})
+}, 120_000)
