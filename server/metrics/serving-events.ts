@@ -20,6 +20,8 @@ export interface ServingEvents {
   backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
   backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
   breaker(backend: string, state: LabelValue<'breaker_state'>): void
+  /** Backends whose latest tries brought no token. */
+  backendsDown(): string[]
   retryBudget(backend: string, ratio: number): void
   firstToken(backend: string, seconds: number): void
   tokenGap(backend: string, seconds: number): void
@@ -75,13 +77,15 @@ export function createServingEvents(series: Series, backends: readonly string[])
       series.set('backend_breaker_state', { backend, state }, state === now ? 1 : 0)
   }
 
+  const isDown = (backend: string) => (fruitless.get(backend) ?? 0) >= FRUITLESS_TRIES
+
   /** A refusal of one request says nothing of the backend; a reply, and a pause that it asks for, say that it lives. */
   function countFruitless(backend: string, code: LabelValue<'backend_code'>): void {
     if (code === '4xx') return
     const lives = code === '2xx' || code === '429'
     const tries = lives ? 0 : (fruitless.get(backend) ?? 0) + 1
     fruitless.set(backend, tries)
-    series.set('backend_up', { backend }, tries >= FRUITLESS_TRIES ? 0 : 1)
+    series.set('backend_up', { backend }, isDown(backend) ? 0 : 1)
   }
 
   for (const backend of backends) {
@@ -98,6 +102,7 @@ export function createServingEvents(series: Series, backends: readonly string[])
     },
     backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
     breaker: showBreaker,
+    backendsDown: () => backends.filter((backend) => isDown(backend)),
     retryBudget: (backend, ratio) => series.set('backend_retry_budget_ratio', { backend }, ratio),
     firstToken: (backend, seconds) =>
       series.observe('time_to_first_token_seconds', { backend }, seconds),

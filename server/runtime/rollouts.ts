@@ -409,7 +409,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     advantages: (line) => pool.run('advantages', line),
     note: (name) => ledger.note(name),
     keepNote: (name, value) => ledger.keepNote(name, value),
-    notReady: () => (draining ? ['the server is stopping'] : []),
+    notReady: () => [
+      ...(draining ? ['the server is stopping'] : []),
+      ...metrics.backendsDown().map((backend) => `backend ${backend} gives no tokens`),
+    ],
     metrics: (form) => metrics.text(form),
 
     async drain(graceMs) {
