@@ -28,14 +28,16 @@ const varied = {
 }
 let house: House
 let raw: Backend
+let eater: Backend
+let healthy: Backend
 let endless: Backend
 let seeded: Backend[]
 
 beforeAll(async () => {
   raw = await backend({ logprobsMode: 'raw' })
   endless = await backend({ style, weightVersion: '7' }, newVersionAfterAbort)
-  const eater = await backend({ faults: [{ kind: 'eaten', rate: 1 }] })
-  const healthy = await backend({})
+  eater = await backend({ faults: [{ kind: 'eaten', rate: 1 }] })
+  healthy = await backend({})
   const falling = { fallbackSeed: 0, style: varied }
   seeded = [await backend(falling), await backend(falling)]
   const deaf = { faults: [{ kind: 'seedless' as const, rate: 1 }] }
@@ -47,6 +49,7 @@ beforeAll(async () => {
       endless: { dialect: 'sglang', urls: urls(endless) },
       eater: { dialect: 'vllm', urls: urls(eater) },
       mixed: { dialect: 'vllm', urls: urls(eater, healthy) },
+      again: { dialect: 'vllm', urls: urls(eater, healthy) },
       seeded: { dialect: 'vllm', urls: urls(...seeded) },
       seedless: { dialect: 'vllm', urls: urls(...seedless) },
     },
@@ -109,10 +112,13 @@ test('B02: ids that an engine’s tool parser lost are refused against usage, an
 })
 
 test('B02: the next attempt asks another endpoint first', async () => {
+  eater.proxy.crossings.length = 0
   const policy = { backend: 'mixed', sampling: { max_tokens: 256 } }
   const { groups, progress } = await house.run(batch({ policy, groups: { attempts: 2 } }))
   expect(groups.flatMap(({ episodes }) => episodes.map(({ outcome }) => outcome))).toEqual(['ok'])
   expect(progress.episodes.retried).toEqual({ contract_violation: 1 })
+  expect(eater.proxy.crossings).toHaveLength(1)
+  expect(healthy.proxy.crossings.length).toBeGreaterThan(0)
 })
 
 describe('B05: an answer that is broken off', () => {
@@ -167,6 +173,9 @@ describe('B05: an answer that is broken off', () => {
 describe('B09: engines that fall back to one seed', () => {
   test('get one with every request, another for each member, the same for the same batch seed', async () => {
     const runs: unknown[][] = []
+    /** As `turn: seed`, of all that was asked and of all that the trajectories keep. */
+    const asked: string[] = []
+    const recorded: string[] = []
     for (let run = 0; run < 2; run++) {
       for (const { proxy } of seeded) proxy.crossings.length = 0
       const sampling = { max_tokens: 512, temperature: 1, seed: 11 }
@@ -176,22 +185,51 @@ describe('B09: engines that fall back to one seed', () => {
         .flatMap(({ proxy }) => proxy.crossings)
         .filter(({ request }) => (request.messages as unknown[]).length === 2)
       runs.push(first.map(({ request }) => request.seed).sort())
+      for (const { request } of seeded.flatMap(({ proxy }) => proxy.crossings))
+        asked.push(`${turnOf(request)}: ${request.seed}`)
+      for (const { id } of groups[0]?.episodes ?? [])
+        for (const { turn, seed } of (await trajectory(id)).turns) recorded.push(`${turn}: ${seed}`)
       for (const { proxy } of seeded) expect(proxy.crossings.length).toBeGreaterThan(0)
       expect(groups[0]?.stats.distinct).toBe(4)
     }
     expect(new Set(runs[0]).size).toBe(4)
     expect(runs[0]?.every((seed) => Number.isSafeInteger(seed))).toBe(true)
     expect(runs[1]).toEqual(runs[0])
+    expect(new Set(asked).size).toBe(asked.length / 2)
+    expect(recorded.sort()).toEqual(asked.sort())
+  })
+
+  test('an attempt that is played again has seeds of its own', async () => {
+    for (const { proxy } of [eater, healthy]) proxy.crossings.length = 0
+    const policy = { backend: 'again', sampling: { max_tokens: 256, temperature: 1, seed: 11 } }
+    const { groups } = await house.run(batch({ policy, groups: { attempts: 2 } }))
+    const [episode] = groups[0]?.episodes ?? []
+    const seeds = (...backends: Backend[]) =>
+      backends.flatMap(({ proxy }) => proxy.crossings.map(({ request }) => request.seed))
+    expect(episode?.attempt).toBe(2)
+    expect(new Set(seeds(eater, healthy)).size).toBe(1 + seeds(healthy).length)
+    const { turns } = await trajectory(episode?.id ?? '')
+    expect(turns.map(({ seed }) => seed)).toEqual(seeds(healthy))
   })
 
   test('and ignore what is sent are found: the group is one completion, and counted', async () => {
     const policy = { backend: 'seedless', sampling: { max_tokens: 256 } }
-    const { groups } = await house.run(batch({ policy, group_size: 4 }))
-    expect(groups[0]?.stats.distinct).toBe(1)
+    const { groups, progress } = await house.run(batch({ policy, group_size: 4 }))
+    expect(groups[0]).toMatchObject({ greedy_suspect: true, stats: { distinct: 1 } })
+    expect(progress.groups.greedy_suspect).toEqual([groups[0]?.id])
     const metrics = await (await fetch(`${house.url}/metrics`)).text()
     expect(metrics).toMatch(/paddock_groups_identical_total\{[^}]*env="arithmetic"[^}]*\} 1/)
   })
 })
+
+/** What is kept of an episode to read. */
+async function trajectory(id: string): Promise<{ turns: { turn: number; seed: number }[] }> {
+  return (await fetch(`${house.url}/v1/episodes/${encodeURIComponent(id)}`)).json() as never
+}
+
+/** System and user open a conversation, and each turn adds the assistant's message to it. */
+const turnOf = ({ messages }: Crossing['request']) =>
+  (messages as { role: string }[]).filter(({ role }) => role === 'assistant').length
 
 interface Meta {
   output_token_logprobs: [number, number, null][]

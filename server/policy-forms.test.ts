@@ -100,6 +100,30 @@ describe.each([
   )
 })
 
+/** Engines and gateways that echo what they sampled with; `/inference/v1/generate` and streams have no place for it. */
+test.each([
+  ['main', 'chat'],
+  ['main', 'tokens'],
+  ['sglang', 'chat'],
+  ['sglang', 'tokens'],
+])(
+  'backend %s in mode %s that echoes another temperature breaks the contract, and is counted',
+  async (backend, mode) => {
+    const before = await mismatches(backend)
+    await house.setFaults({ kind: 'echo', match: arithmeticRequest(0), turns: [1] })
+    const { groups } = await house.run(batch({ backend, mode }))
+    await house.setFaults()
+    const of = (task: string) => groups.find((group) => group.task === task)?.episodes ?? []
+    for (const { outcome, reason, reward, samples } of of('arithmetic/sum-0')) {
+      expect([outcome, reward, samples]).toEqual(['contract_violation', null, []])
+      expect(reason).toBe('temperature: the backend sampled with 0, but 1 was asked for')
+    }
+    expect(of('arithmetic/sum-0')).toHaveLength(2)
+    expect(of('arithmetic/sum-1').map(({ outcome }) => outcome)).toEqual(['ok', 'ok'])
+    expect(await mismatches(backend)).toBe(before + 2)
+  },
+)
+
 test('the first prompt of the backend’s own template is the one that the model folder gives', async () => {
   const rows = async (backend: string) => {
     const { groups } = await house.run(batch({ backend, mode: 'tokens' }))
@@ -115,4 +139,11 @@ test('the first prompt of the backend’s own template is the one that the model
 
 async function recorded(): Promise<Recorded[]> {
   return ((await house.stats()) as unknown as { records: Recorded[] }).records
+}
+
+async function mismatches(backend: string): Promise<number> {
+  const text = await (await fetch(`${house.url}/metrics`)).text()
+  const series = `paddock_sampling_mismatch_total{backend="${backend}",param="temperature"} `
+  const line = text.split('\n').find((one) => one.startsWith(series))
+  return Number(line?.slice(series.length) ?? 0)
 }

@@ -37,8 +37,9 @@ export function chatBody(turn: PromptTurn): JsonRecord {
 const PROMPT_IDS = 'prompt_token_ids'
 
 export function readChat(reply: JsonRecord, expect: Expectation): Completion {
-  refuseOtherSampling(reply, expect)
   const choice = onlyChoice(reply)
+  // It stands with the choice here, beside the text in /generate.
+  refuseOtherSampling({ ...reply, meta_info: choice.meta_info }, expect)
   const message = readObject(choice.message, 'message')
   refuseNoCalls(choice.finish_reason, message)
   if (!expect.tokens) refuseParsed(message)
