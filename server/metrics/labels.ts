@@ -47,7 +47,7 @@ export const LABEL_LISTS = {
   tool_outcome: ['ok', 'tool_error', 'bad_args', 'timeout', 'infra', 'denied'],
   backend_code: ['2xx', '3xx', '4xx', '429', '5xx', 'timeout', 'reset', 'truncated', 'invalid'],
   http_code: ['2xx', '3xx', '4xx', '429', '5xx'],
-  retry_reason: ['connect', 'timeout', '429', '5xx', 'truncated', 'invalid'],
+  retry_reason: ['connect', 'timeout', '429', '5xx', 'truncated', 'invalid', 'version'],
   sampling_param: ['temperature', 'top_p', 'top_k', 'max_tokens', 'seed', 'stop', 'n', 'other'],
   token_kind: ['prompt', 'completion'],
   breaker_state: ['closed', 'open', 'half_open'],

@@ -13,6 +13,8 @@ export interface Endpoint {
   breaker: Breaker
   /** When a reply of it could not be used last, milliseconds: for a while it is asked only where no other is. */
   blamedAt: number
+  /** Whether its last reply was of weights that may be trained on now; null where none came, or nothing was announced. */
+  current: boolean | null
 }
 
 /** Where an attempt's requests go: they stay with the endpoint that has its prefix cached. */
@@ -45,6 +47,7 @@ export function openEndpoints(urls: readonly string[]): Endpoint[] {
       sent: 0,
       breaker: closedBreaker,
       blamedAt: Number.NEGATIVE_INFINITY,
+      current: null,
     }
   })
 }

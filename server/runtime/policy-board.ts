@@ -4,6 +4,8 @@ import type { Patience } from './patience.ts'
 
 export interface Announced {
   version: number | null
+  /** The one before it: replies of it are still on their way during an update. */
+  previous: number | null
   /** Grows where a version steps back on purpose, as a training that starts again does. */
   epoch: number
   /** When it began, seconds of the ledger's clock; groups that were begun before are of another training. */
@@ -28,7 +30,7 @@ export interface PolicyBoard {
   resumed(backend: string, patience: Patience): Promise<void>
 }
 
-const UNKNOWN: Announced = { version: null, epoch: 0, epochAt: 0, paused: false }
+const UNKNOWN: Announced = { version: null, previous: null, epoch: 0, epochAt: 0, paused: false }
 
 export function createPolicyBoard(): PolicyBoard {
   const known = new Map<string, Announced>()
@@ -62,8 +64,10 @@ function announced(
       `backend ${backend} is at version ${before.version}; a version never goes back: announce a higher one, or a training that starts again with new_epoch`,
       { path: 'version' },
     )
+  const isNewer = version !== undefined && version !== before.version
   return {
     version: version ?? before.version,
+    previous: isNewer ? (new_epoch ? null : before.version) : before.previous,
     epoch: before.epoch + Number(new_epoch),
     epochAt: new_epoch ? at : before.epochAt,
     paused: pause ?? before.paused,

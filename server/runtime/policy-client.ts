@@ -5,10 +5,11 @@ import { admits, type BreakerEvent, breakerReducer } from './breaker.ts'
 import { withCacheSalt } from './cache-salt.ts'
 import { chooseEndpoint, type Endpoint, opensAt, type Seat } from './endpoints.ts'
 import { openPatience, type Patience } from './patience.ts'
-import type { PolicyBoard } from './policy-board.ts'
+import type { Announced, PolicyBoard } from './policy-board.ts'
 import { createTargets, type Target } from './policy-targets.ts'
 import { type CodeClass, failure, type PolicyAnswer, type Tried, tryPost } from './policy-try.ts'
 import { createRedaction } from './redaction.ts'
+import { replyVersion } from './reply-version.ts'
 import { allowance, spend } from './retry-budget.ts'
 
 export interface PolicyClient {
@@ -30,10 +31,12 @@ export interface PolicyClient {
   close(): Promise<void>
 }
 
+export type RetryReason = 'connect' | '429' | '5xx' | 'version'
+
 /** What the metrics hear. */
 export interface PolicyClientHooks {
   backendTry(backend: string, code: CodeClass, seconds: number): void
-  backendRetry(backend: string, reason: 'connect' | '429' | '5xx'): void
+  backendRetry(backend: string, reason: RetryReason): void
   /** The best of its endpoints. */
   breaker(backend: string, state: 'closed' | 'half_open' | 'open'): void
   /** The part of the budget that is left, 1 for all. */
@@ -47,6 +50,9 @@ export interface PolicyClientHooks {
 const RETRIES = 2
 const FIRST_BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 10_000
+
+/** An endpoint with other weights than the announced ones is asked again after so long. */
+const OUTDATED_MS = 5000
 
 /** One try that an endpoint was taken for; `probe`: the one that decides whether it is back. */
 interface Pass {
@@ -75,12 +81,14 @@ export function createPolicyClient(
     signal: AbortSignal,
   ): Promise<Tried> {
     const started = performance.now()
+    const announced = board.of(target.name)
     const sent = {
       path: endpoint.base + request.path,
       headers: { ...request.headers, ...target.headers },
       body: bodyOf(target, request),
     }
-    const tried = await tryPost(endpoint.pool, sent, patience, target.paceLimits, redaction)
+    const posted = await tryPost(endpoint.pool, sent, patience, target.paceLimits, redaction)
+    const tried = current(target, endpoint, posted, announced)
     endpoint.inFlight--
     const at = performance.now()
     hooks.backendTry(target.name, tried.code, (at - started) / 1000)
@@ -91,6 +99,28 @@ export function createPolicyClient(
     if (event.type === 'failed' || event.type === 'limited') target.lastFailure = failureText(tried)
     feed(target, endpoint, event)
     return tried
+  }
+
+  /**
+   * A reply of weights older than those announced when it was asked for (the version before them apart), or of none that
+   * can be named, is no reply, as long as another endpoint may have the right ones: else a backend that never tells its
+   * version would be asked in vain.
+   */
+  function current(
+    { endpoints }: Target,
+    endpoint: Endpoint,
+    tried: Tried,
+    { version, previous }: Announced,
+  ): Tried {
+    if (tried.code !== '2xx' || tried.answer.kind !== 'reply' || version === null) return tried
+    const told = replyVersion(tried.answer.body)
+    if (told === null) return tried
+    const oldest = previous ?? version
+    endpoint.current = /^\d+$/.test(told) && Number(told) >= oldest
+    const hasOther = endpoints.some((one) => one !== endpoint && one.current !== false)
+    if (endpoint.current || !hasOther) return tried
+    const reason = `version: expected ${oldest} or newer, an endpoint replied with ${told}`
+    return { ...tried, answer: failure('infra_backend', reason), again: 0, outdated: true }
   }
 
   /** `cache_salt` is vLLM's; SGLang drops its cache with the update. */
@@ -167,7 +197,7 @@ export function createPolicyClient(
       last = told(tried.answer, tries)
       const { left } = allowance(target.budget, performance.now())
       if (tries === RETRIES || left < 1 || performance.now() + wait >= deadline) return last
-      hooks.backendRetry(target.name, retryReason(tried.answer))
+      hooks.backendRetry(target.name, retryReason(tried))
       wish.avoid = pass.endpoint
       await patience.wait(wait)
     }
@@ -205,12 +235,13 @@ function bestOf(endpoints: readonly Endpoint[]): 'closed' | 'half_open' | 'open'
 
 /** What a try says of its endpoint: a refusal of the one request is no failure of it (OPS R9). */
 function breakerEvent(
-  { code, again }: Tried,
+  { code, again, outdated }: Tried,
   at: number,
   probe: boolean,
   withdrawn: boolean,
 ): BreakerEvent {
   if (withdrawn) return { type: 'withdrawn', at, probe }
+  if (outdated) return { type: 'limited', at, probe, ms: OUTDATED_MS }
   if (code === '429' && again) return { type: 'limited', at, probe, ms: again }
   if (code === '2xx') return { type: 'ok', at, probe }
   const refused = code === '3xx' || code === '4xx' || code === '429'
@@ -237,7 +268,8 @@ function told(answer: PolicyAnswer, tries: number): PolicyAnswer {
   return { ...answer, reason: `${answer.reason} (after ${tries + 1} tries)` }
 }
 
-function retryReason(answer: PolicyAnswer): 'connect' | '429' | '5xx' {
+function retryReason({ answer, outdated }: Tried): RetryReason {
+  if (outdated) return 'version'
   if (answer.kind === 'failure') return 'connect'
   return answer.status === 429 ? '429' : '5xx'
 }

@@ -27,6 +27,8 @@ export interface Tried {
   again: number | null
   /** Of a streamed reply that came whole. */
   pace: Stopwatch | null
+  /** The endpoint has other weights than the announced ones. */
+  outdated?: true
 }
 
 interface Sent {
