@@ -55,3 +55,39 @@ test('groups that were begun before an epoch settle as stale, and later ones are
   // Another backend has epochs of its own.
   expect((await announce({ backend: 'sglang', version: 1 })).body).toMatchObject({ epoch: 0 })
 })
+
+test('O08: a version that restarts never makes staleness negative; an event tells what became of the old groups', async () => {
+  const backend = 'sglang'
+  expect((await announce({ backend, version: 57 })).status).toBe(200)
+  const request: JsonObject = {
+    ...batch('failover'),
+    tasks: [0, 1, 2, 3].map((n) => ({ task: `arithmetic/sum-${n}` })),
+    policy: {
+      backend,
+      mode: 'tokens',
+      version: 57,
+      max_staleness: 2,
+      sampling: { max_tokens: 256 },
+    },
+  }
+  await house.api.submit(request)
+  await expect
+    .poll(async () => (await house.api.progress('failover')).groups.ready, { timeout: 30_000 })
+    .toBe(4)
+  expect(await announce({ backend, version: 1 })).toMatchObject({
+    status: 409,
+    body: { code: 'conflict', path: 'version' },
+  })
+  expect((await announce({ backend, version: 'default' })).status).toBe(400)
+  expect((await announce({ backend, version: 1, new_epoch: true })).status).toBe(200)
+
+  const leased = await house.api.lease('failover', { max: 8, lease_s: 60, wait_s: 0 })
+  expect(leased.groups).toEqual([])
+  expect((await house.api.progress('failover')).groups.settled).toEqual({ stale: 4 })
+  const told = await (await fetch(`${house.url}/v1/batches/failover/events`)).text()
+  expect(told).toMatch(/event: stale\ndata: \{[^\n]*"groups":4/)
+  const text = await (await fetch(`${house.url}/metrics`)).text()
+  const sums = [...text.matchAll(/^paddock_group_staleness_versions_sum\{[^}]*\} (\S+)/gm)]
+  expect(sums.length).toBeGreaterThan(0)
+  for (const [, sum] of sums) expect(Number(sum)).toBeGreaterThanOrEqual(0)
+}, 60_000)

@@ -109,7 +109,9 @@ export function startBatch(
   /** Set when the server stops: attempts under way are left as they are, to go on after a restart. */
   let halted = false
   const settling = new Set<GroupRun>()
+  let stale = ledger.deliveries(plan.id).stale
   ledger.watch(plan.id, () => {
+    tellStale()
     world.onDelivery()
     checkDone()
   })
@@ -510,6 +512,15 @@ export function startBatch(
           else events.append(event.type, event.json, world.now())
       },
     }
+  }
+
+  /** Groups that were ready and are too old for the weights of now, or of a training before. */
+  function tellStale(): void {
+    const now = ledger.deliveries(plan.id).stale
+    if (now === stale) return
+    const told = { type: 'stale', batch: plan.id, groups: now - stale }
+    stale = now
+    events.append('stale', JSON.stringify(told), world.now())
   }
 
   function isPlayed(): boolean {
