@@ -31,7 +31,7 @@ export interface PolicyClient {
   close(): Promise<void>
 }
 
-export type RetryReason = 'connect' | '429' | '5xx' | 'version'
+type RetryReason = 'connect' | '429' | '5xx' | 'version'
 
 /** What the metrics hear. */
 export interface PolicyClientHooks {
