@@ -24,6 +24,8 @@ export interface AppOptions {
   observe?(request: { method: string; route: string; status: number; seconds: number }): void
   /** Told of each fault of the server, whose cause the client does not see. */
   onFault?(error: unknown, route: string): void
+  /** Told of each try of a callback. */
+  onCallback?(result: 'delivered' | 'retried' | 'failed'): void
   /** Told of a callback that was not taken, which is tried again. */
   onCallbackFailure?(batch: string, reason: string): void
   /** Ends the event streams; to be aborted before the socket closes. */
@@ -39,7 +41,10 @@ const ROUTES: readonly Route[] = [...batchRoutes, ...taskRoutes, ...trainerRoute
 export function createApp(service: Service, config: Config, options: AppOptions = {}): App {
   const app: App = new Hono()
   const closing = options.closing ?? new AbortController().signal
-  const callbacks = createCallbackSender(config, { closing })
+  const callbacks = createCallbackSender(config, {
+    closing,
+    ...(options.onCallback && { onTried: options.onCallback }),
+  })
   const onFailure = options.onCallbackFailure ?? (() => {})
   const called = withCallbacks(service, callbacks, closing, onFailure)
   const edge: Edge = { service: called, config, closing, callbacks }

@@ -26,6 +26,8 @@ interface CallbackSenderOptions {
   /** The pause after the first failed try; it doubles up to a minute. */
   firstPauseMs?: number
   random?: () => number
+  /** What one try came to. */
+  onTried?(result: 'delivered' | 'retried' | 'failed'): void
 }
 
 /** For one try, whole: its body may be some tens of megabytes. */
@@ -39,7 +41,12 @@ const MAX_AT_ONCE = 8
 
 export function createCallbackSender(
   { callbacks }: Pick<Config, 'callbacks'>,
-  { closing, firstPauseMs = FIRST_PAUSE_MS, random = Math.random }: CallbackSenderOptions,
+  {
+    closing,
+    firstPauseMs = FIRST_PAUSE_MS,
+    random = Math.random,
+    onTried = () => {},
+  }: CallbackSenderOptions,
 ): CallbackSender {
   const http = createGuardedHttp({
     allow: callbacks.allow,
@@ -70,12 +77,19 @@ export function createCallbackSender(
         try {
           const taken = await turns(() => tryOnce(url, post))
           if (taken === 'nothing') return false
-          if (taken) return true
+          if (taken) {
+            onTried('delivered')
+            return true
+          }
         } catch (error) {
           post.onFailure?.((error as Error).message)
         }
         const wait = pause * (0.5 + random())
-        if (performance.now() + wait >= end) return false
+        if (performance.now() + wait >= end) {
+          onTried('failed')
+          return false
+        }
+        onTried('retried')
         await sleep(wait, closing)
       }
       return false

@@ -6,6 +6,7 @@ import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
+import { measuredBeside } from './metrics/measured-beside.ts'
 import { measuredLedger } from './metrics/measured-ledger.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBeside } from './runtime/beside.ts'
@@ -59,6 +60,7 @@ export async function serve(
       closing: closing.signal,
       observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
+      onCallback: house.metrics.calledBack,
       onCallbackFailure: (batch, reason) =>
         log.warn({ batch, reason }, 'a callback was not taken and is made again'),
     })
@@ -135,7 +137,7 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
     })
     const graders = createGraders(gradersOf(packs))
     const client = createPolicyClient(config.backends, board, metrics)
-    const beside = createBeside({ client, graders, rewardModels })
+    const beside = measuredBeside(createBeside({ client, graders, rewardModels }), metrics)
     pool.onExit(metrics.workerExit)
     pool.onSpent(metrics.spent)
     const rollouts = createRollouts({

@@ -43,7 +43,7 @@ export interface ServingEvents {
   settled(mode: Mode, result: Settlement, groups: number): void
   submittedAgain(): void
   trainerPolled(dialect: LabelValue<'dialect'>, groups: number): void
-  calledBack(dialect: LabelValue<'dialect'>, result: LabelValue<'callback_result'>): void
+  calledBack(result: LabelValue<'callback_result'>): void
   /** A trainer was heard of; unix seconds. */
   trainerSeen(at: number): void
   heartbeat(step: number, checkpointStep: number | null, at: number): void
@@ -132,7 +132,7 @@ export function createServingEvents(series: Series, backends: readonly string[])
     submittedAgain: () => series.inc('submissions_deduplicated_total', {}),
     trainerPolled: (dialect, groups) =>
       series.inc('trainer_polls_total', { dialect, result: groups > 0 ? 'groups' : 'empty' }),
-    calledBack: (dialect, result) => series.inc('callbacks_total', { dialect, result }),
+    calledBack: (result) => series.inc('callbacks_total', { result }),
     trainerSeen: (at) => series.set('trainer_last_seen_timestamp_seconds', {}, at),
     heartbeat(step, checkpointStep, at) {
       series.set('trainer_step', {}, step)
@@ -185,7 +185,8 @@ const ROUTES: [RegExp, LabelValue<'route'>][] = [
   [/^\/v1\/(parse|advantages)$/, 'score'],
   [/^\/v1\/(policy|heartbeat|tasks)/, 'admin'],
   [/^(\/|\/docs.*|\/dash.*|\/openapi\.json)$/, 'pages'],
-  [/^\/(slime|polar)\b/, 'dialect'],
+  // Trainers' own wire forms have paths of their own.
+  [/^\/(?!v1\/)/, 'dialect'],
 ]
 
 function routeOf(pattern: string): LabelValue<'route'> {

@@ -133,7 +133,7 @@ export const DELIVERY = {
     'Times that a trainer asked for groups',
   ),
   callbacks_total: counter(
-    'dialect result:callback_result',
+    'result:callback_result',
     'callbacks',
     'Results posted to a trainer by what came of it',
   ),
