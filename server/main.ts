@@ -46,6 +46,7 @@ type ReplayFlags = TaskFlags & {
   transcript?: string
   seed?: number
   episode?: string
+  ledger?: string
   server?: string
   toTurn?: number
 }
@@ -165,7 +166,8 @@ program
   .argument('[task]', "a task file, or the id of a task in the packs; default: the episode's own")
   .option('--transcript <name|file>', 'a transcript of the task, or a JSON file {steps}')
   .option('--episode <id|file>', 'a stored episode: compared turn by turn with what was stored')
-  .option('--server <url>', 'the running server that has the episode of this id')
+  .option('--ledger <folder>', 'the ledger that has it; default: ledger.path of the settings')
+  .option('--server <url>', 'the running server that has it')
   .option('--to-turn <number>', 'turns of the episode to play at most', numberUpTo(100_000))
   .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
   .option('--environment <name>', 'whose task a file is', 'office')

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, expect, test } from 'vitest'
 import { loadConfig } from '../config.ts'
+import { openHouse } from '../testkit/house.testkit.ts'
 import { namedTask } from './named-task.ts'
 import { readStoredEpisode, replayStored } from './replay-episode.ts'
 import { runReplay } from './run-replay.ts'
@@ -53,7 +54,7 @@ test.each([
   [{}, 'give exactly one of --transcript'],
   [{ transcript: 'correct', episode: EPISODE }, 'give exactly one of --transcript'],
   [{ transcript: 'correct' }, 'name the task'],
-  [{ episode: join(home, 'none.json') }, 'with --server <url> it is the id of an episode'],
+  [{ episode: join(home, 'none.json') }, 'name the --ledger <folder> or the --server <url>'],
   [
     { episode: fileURLToPath(new URL('../../package.json', import.meta.url)) },
     'expected an episode',
@@ -63,3 +64,29 @@ test.each([
     words,
   )
 })
+
+test('an episode is found by its id, in the ledger and on the server that played it', async () => {
+  const path = join(home, 'ledger')
+  const house = await openHouse({ tokens: false, settings: { ledger: { path } } })
+  try {
+    const { groups } = await house.run({
+      tasks: [{ task: 'office/dev-05-share-the-right-file' }],
+      group_size: 2,
+      mode: 'eval',
+      policy: { sampling: { max_tokens: 256 } },
+    })
+    const episode = groups[0]!.episodes[0]!.id
+    const kept = loadConfig({ file: null, flags: { ledger: { path } } })
+    expect(await runReplay(undefined, { environment: 'office', episode }, kept)).toBe(0)
+    const server = house.url
+    expect(await runReplay(undefined, { environment: 'office', episode, server }, config)).toBe(0)
+    const none = { environment: 'office', episode: 'nobody' }
+    await expect(runReplay(undefined, none, kept)).rejects.toThrow('nobody')
+    await expect(runReplay(undefined, { ...none, server }, config)).rejects.toThrow('nobody')
+    // A batch is no episode.
+    const batch = { environment: 'office', episode: groups[0]!.batch }
+    await expect(runReplay(undefined, batch, kept)).rejects.toThrow('expected an episode')
+  } finally {
+    await house.close()
+  }
+}, 60_000)

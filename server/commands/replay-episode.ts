@@ -5,6 +5,7 @@ import type { JsonObject } from '../../protocol/json.ts'
 import { parseJsonBody } from '../../protocol/json-body.ts'
 import { type StoredEpisode, storedEpisodeSchema } from '../../protocol/trajectory.ts'
 import { type Difference, replayEpisode } from '../../rollout/replay.ts'
+import { showLedger } from './ledger.ts'
 import type { NamedTask } from './named-task.ts'
 import type { Streams } from './streams.ts'
 
@@ -33,6 +34,13 @@ export async function readStoredEpisode(path: string): Promise<StoredEpisode> {
     throw new PaddockError('not_found', `${path} cannot be read: ${cause.message}`, { cause })
   })
   return storedEpisode(parseJsonBody(bytes), path)
+}
+
+/** The trajectory that a ledger's folder has; a server may have the folder open. */
+export async function keptEpisode(folder: string, id: string): Promise<StoredEpisode> {
+  const lines: string[] = []
+  await showLedger(folder, id, (line) => void lines.push(line))
+  return storedEpisode(JSON.parse(lines.join('')), `${id} in ${folder}`)
 }
 
 /** The trajectory that a running server has. */

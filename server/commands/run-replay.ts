@@ -4,13 +4,19 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { Config } from '../config.ts'
 import { namedTask } from './named-task.ts'
 import { replay } from './replay.ts'
-import { fetchStoredEpisode, readStoredEpisode, replayStored } from './replay-episode.ts'
+import {
+  fetchStoredEpisode,
+  keptEpisode,
+  readStoredEpisode,
+  replayStored,
+} from './replay-episode.ts'
 
 interface ReplayFlags {
   environment: string
   transcript?: string
   seed?: number
   episode?: string
+  ledger?: string
   server?: string
   toTurn?: number
 }
@@ -18,7 +24,7 @@ interface ReplayFlags {
 /** Gives the exit code. Throws `invalid_request` where it is not said what to replay. */
 export async function runReplay(
   task: string | undefined,
-  { environment, transcript, seed, episode, server, toTurn }: ReplayFlags,
+  { environment, transcript, seed, episode, ledger, server, toTurn }: ReplayFlags,
   config: Config,
 ): Promise<number> {
   if ((transcript === undefined) === (episode === undefined))
@@ -27,7 +33,7 @@ export async function runReplay(
       'give exactly one of --transcript (of a task) and --episode (a stored one)',
     )
   if (episode !== undefined) {
-    const stored = await storedEpisode(episode, server)
+    const stored = await storedEpisode(episode, server, ledger ?? config.ledger.path)
     return replayStored(
       stored,
       await namedTask(task ?? stored.task, stored.environment, config),
@@ -40,15 +46,20 @@ export async function runReplay(
   return replay(await namedTask(task, environment, config), options)
 }
 
-async function storedEpisode(episode: string, server: string | undefined) {
+async function storedEpisode(
+  episode: string,
+  server: string | undefined,
+  folder: string | undefined,
+) {
   if (server !== undefined) return fetchStoredEpisode(server, episode)
   const isFile = await stat(episode).then(
     (facts) => facts.isFile(),
     () => false,
   )
   if (isFile) return readStoredEpisode(episode)
+  if (folder !== undefined) return keptEpisode(folder, episode)
   throw new PaddockError(
     'not_found',
-    `${episode} is no file; with --server <url> it is the id of an episode that this server has`,
+    `${episode} is no file; name the --ledger <folder> or the --server <url> that has an episode of this id`,
   )
 }
