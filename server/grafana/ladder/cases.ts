@@ -69,7 +69,7 @@ export const CASES: Case[] = [
   {
     fault: 'the backend sends headers and then nothing',
     alerts: ['BackendDown'],
-    plan: { batch: { limits: { turn_timeout_s: 2 } } },
+    plan: { batch: { limits: { turn_timeout_s: 5 } } },
     plant: (lane) => lane.setFaults({ kind: 'hang' }),
   },
   {
