@@ -150,7 +150,7 @@ function byTrajectory(rows: readonly StepRow[]): Map<string, number[]> {
 /** The member's reward is the sum of its steps' in order; one step without reward leaves the whole without. */
 function memberOf(id: string, indices: readonly number[], rows: readonly StepRow[]): MemberScore {
   const own = indices.map((row) => rows[row]!)
-  const broken = own.map(({ reward }) => rewardProblem(reward)).find((problem) => problem !== null)
+  const broken = firstProblem(own.map(({ reward }) => reward))
   const steps = own.map(
     ({ anchor, reward, valid }, step): StepScore => ({
       reward: reward as number,
@@ -159,8 +159,12 @@ function memberOf(id: string, indices: readonly number[], rows: readonly StepRow
       row: indices[step]!,
     }),
   )
-  const reward = broken ? null : steps.reduce((total, step) => total + step.reward, 0)
-  return { id, reward, reason: broken ?? null, components: {}, tokens: 0, steps }
+  const reward = broken === null ? steps.reduce((total, step) => total + step.reward, 0) : null
+  return { id, reward, reason: broken, components: {}, tokens: 0, steps }
+}
+
+function firstProblem(rewards: readonly unknown[]): string | null {
+  return rewards.map(rewardProblem).find((problem) => problem !== null) ?? null
 }
 
 function rewardProblem(reward: unknown): string | null {
@@ -170,8 +174,8 @@ function rewardProblem(reward: unknown): string | null {
 }
 
 const trajectoriesSchema = strictObject({
-  /** Step rewards by trajectory; null for a trajectory without reward. */
-  trajectories: z.array(z.array(z.number()).nullable()),
+  /** Step rewards by trajectory; null for a trajectory without reward. What is no number costs its trajectory. */
+  trajectories: z.array(z.array(z.unknown()).nullable()),
   /** Default: all are one group. */
   groups: z.array(id).optional(),
 })
@@ -204,10 +208,12 @@ export function answerTrajectories(
   }
 }
 
-function trajectoryMember(id: string, rewards: readonly number[] | null): MemberScore {
-  const reward = rewards === null ? null : rewards.reduce((total, value) => total + value, 0)
-  const steps = (rewards ?? []).map((value) => ({ reward: value, anchor: null }))
-  return { id, reward, reason: null, components: {}, tokens: 0, steps }
+function trajectoryMember(id: string, given: readonly unknown[] | null): MemberScore {
+  const reason = given === null ? 'reward_missing' : firstProblem(given)
+  const rewards = reason === null ? (given as readonly number[]) : []
+  const steps = rewards.map((reward) => ({ reward, anchor: null }))
+  const reward = reason === null ? rewards.reduce((total, value) => total + value, 0) : null
+  return { id, reward, reason, components: {}, tokens: 0, steps }
 }
 
 function refuse(row: number, message: string): never {

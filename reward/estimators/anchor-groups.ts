@@ -7,14 +7,14 @@ export const anchorMatchSchema = z.union(
     z.literal('exact'),
     z.strictObject({
       kind: z.literal('sequence_matcher_ratio'),
-      threshold: z.number().gt(0).lt(1),
+      threshold: z.number().gt(0).lt(1).default(0.95),
       representative: z.literal('first_seen').default('first_seen'),
       autojunk: z.boolean().default(true),
     }),
   ],
   {
     error:
-      'expected "exact" or {"kind": "sequence_matcher_ratio", "threshold": a number between 0 and 1, "autojunk"?: boolean}',
+      'expected "exact" or {"kind": "sequence_matcher_ratio", "threshold"?: a number between 0 and 1, "autojunk"?: boolean}',
   },
 )
 export type AnchorMatch = z.output<typeof anchorMatchSchema>

@@ -1,5 +1,6 @@
 // Dr. GRPO: reward minus the group's mean, not divided; and a loss that divides by a constant length.
 import { scalarEstimator } from './scalar.ts'
+import { LIBRARIES } from './scalar-settings.ts'
 
 /**
  * `r - mean`: dividing by the deviation would weigh up tasks that are nearly always right or nearly always wrong.
@@ -10,13 +11,6 @@ import { scalarEstimator } from './scalar.ts'
 export const drGrpo = scalarEstimator(
   'dr_grpo',
   { scale: 'none', loss_normalizer: { kind: 'constant', value: null } },
-  {
-    verl: { singleton_group: 'raw_reward', statistics_unit: 'row' },
-    trl: { missing: 'excluded_then_zero' },
-    nemo_rl: {},
-    slime: { statistics_unit: 'row' },
-    miles: {},
-    verl_agent: { singleton_group: 'raw_reward', statistics_unit: 'row' },
-  },
+  LIBRARIES,
   ['none'],
 )

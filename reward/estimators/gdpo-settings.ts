@@ -67,6 +67,7 @@ const DEFAULTS = {
 } as const
 
 const VERL = {
+  vote: true,
   group: { epsilon: 1e-6, singleton_group: 'raw_reward' },
   batch: { level: 'token', epsilon: 1e-8, epsilon_mode: 'added_to_variance' },
   allow_single: true,
@@ -74,12 +75,14 @@ const VERL = {
 
 const PRESETS = {
   trl: {
+    vote: true,
     missing: 'excluded_then_zero',
     component_missing: 'excluded_from_that_component',
     all_components_missing: 'excluded_then_zero',
     allow_single: true,
   },
   nemo_rl: {
+    vote: true,
     group: {
       baseline: 'leave_one_out',
       std_scope: 'leave_one_out',
@@ -89,7 +92,7 @@ const PRESETS = {
     batch: { epsilon: 0, epsilon_mode: 'none_and_skip_if_zero' },
     component_missing: 'zero_fill',
   },
-  nvlabs_gdpo: { component_missing: 'zero_fill' },
+  nvlabs_gdpo: { vote: true, component_missing: 'zero_fill' },
   verl: VERL,
   verl_gdpo: VERL,
 }

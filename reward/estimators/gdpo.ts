@@ -150,7 +150,9 @@ function finish(stage: Stage, settings: GdpoSettings, batch: Whitened): GroupAdv
   const votes = readings.filter((reading) => reading.value !== null).length
   const members = readings.map((reading, row): MemberAdvantage => {
     if (reading.value === null) return leftOut(reading.reason, settings)
-    return emitted(sums[row]!, votes === 1 ? 'singleton_group' : null)
+    if (votes === 1) return emitted(sums[row]!, 'singleton_group')
+    // A component with one vote in this group has no value under singleton_group null, nor has the sum.
+    return emitted(sums[row]!, sums[row] === null ? 'singleton_component' : null)
   })
   const flat = Object.values(components).every((component) => component.flat)
   const explain = {

@@ -1,5 +1,6 @@
 // GRPO: reward minus the group's mean, over the group's standard deviation.
 import { scalarEstimator } from './scalar.ts'
+import { LIBRARIES } from './scalar-settings.ts'
 
 /**
  * `(r - mean) / (std + 1e-6)` with the sample deviation; a group of one gives 0. The presets repeat what each library
@@ -11,15 +12,12 @@ export const grpo = scalarEstimator(
   'grpo',
   {},
   {
-    verl: { singleton_group: 'raw_reward', statistics_unit: 'row' },
-    trl: { epsilon: 1e-4, missing: 'excluded_then_zero' },
+    ...LIBRARIES,
     nemo_rl: {
+      ...LIBRARIES.nemo_rl,
       baseline: 'leave_one_out',
       std_scope: 'leave_one_out',
       zero_std_group: 'skip_division',
     },
-    slime: { statistics_unit: 'row' },
-    miles: { zero_std_group: 'skip_division', statistics_unit: 'rollout' },
-    verl_agent: { singleton_group: 'raw_reward', statistics_unit: 'row' },
   },
 )

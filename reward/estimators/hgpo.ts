@@ -71,9 +71,10 @@ function groupAdvantages(group: GroupScores, settings: HgpoSettings): GroupAdvan
   if (settings.base_group) addEpisodeItems(group, rows, items, settings)
   for (const [length, members] of histories(rows, settings.history_length)) {
     const returns = members.map((index) => rows[index]!.return)
-    const { values } = term(returns, settings.std, settings, `group "${group.id}"`)
+    const { values, mean } = term(returns, settings.std, settings, `group "${group.id}"`)
     members.forEach((index, vote) => {
-      items[index]!.push({ length, value: values[vote]! })
+      const value = isMean(returns[vote]!, mean, returns) ? 0 : values[vote]!
+      items[index]!.push({ length, value })
     })
   }
   const values = items.map((own) => weightedMean(own, settings))
@@ -106,6 +107,14 @@ function addEpisodeItems(
   values.forEach((value, index) => {
     if (value !== null) items[index]!.push({ length: 0, value })
   })
+}
+
+/** Below this share of the largest return a distance from the mean is rounding, which must not keep an item. */
+const NOISE = 1e-12
+
+function isMean(value: number, mean: number | null, among: readonly number[]): boolean {
+  const scale = among.reduce((a, b) => Math.max(a, Math.abs(b)), 0)
+  return mean !== null && Math.abs(value - mean) <= NOISE * scale
 }
 
 /** Steps with the same last k anchors of their own trajectory, for every k; those that stand alone are left out. */

@@ -59,15 +59,19 @@ export function excludedAdvantage(
   return { advantage: missing === 'excluded_then_zero' ? 0 : null, steps: null, reason }
 }
 
-/** A computed advantage as it goes out: finite and without a negative zero, or null with the reason. */
+/**
+ * A computed advantage as it goes out: finite and without a negative zero, or null with the reason. A step without one
+ * is a reason too.
+ */
 export function emitted(
   value: number | null,
   reason: string | null,
   steps: (number | null)[] | null = null,
 ): MemberAdvantage {
   const advantage = finite(value)
-  const why = advantage === null ? (reason ?? 'advantage_not_finite') : reason
-  return { advantage, steps: steps?.map(finite) ?? null, reason: why }
+  const own = steps?.map(finite) ?? null
+  const whole = advantage !== null && !own?.includes(null)
+  return { advantage, steps: own, reason: whole ? reason : (reason ?? 'advantage_not_finite') }
 }
 
 export function excludedMembers(

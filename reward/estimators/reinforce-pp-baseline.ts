@@ -1,5 +1,6 @@
 // REINFORCE++-baseline: reward minus the group's mean, whitened over the tokens of the batch.
 import { scalarEstimator } from './scalar.ts'
+import { LIBRARIES } from './scalar-settings.ts'
 
 /**
  * `(a - mean) / sqrt(var + 1e-8)` with `a = r - mean_g` and statistics over tokens, so long answers weigh more.
@@ -14,9 +15,9 @@ export const reinforcePpBaseline = scalarEstimator(
     epsilon_mode: 'added_to_variance',
   },
   {
-    verl: { singleton_group: 'raw_reward_before_whitening', statistics_unit: 'row' },
-    nemo_rl: { std: 'population', epsilon: 0, variance_floor: 1e-8 },
-    verl_agent: { singleton_group: 'raw_reward_before_whitening', statistics_unit: 'row' },
+    verl: { ...LIBRARIES.verl, singleton_group: 'raw_reward_before_whitening' },
+    nemo_rl: { ...LIBRARIES.nemo_rl, std: 'population', epsilon: 0, variance_floor: 1e-8 },
+    verl_agent: { ...LIBRARIES.verl_agent, singleton_group: 'raw_reward_before_whitening' },
   },
   ['batch_whiten', 'none'],
 )

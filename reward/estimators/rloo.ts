@@ -1,5 +1,6 @@
 // RLOO: reward minus the mean of the others.
 import { scalarEstimator } from './scalar.ts'
+import { LIBRARIES } from './scalar-settings.ts'
 
 /**
  * `r_i - mean(r_j, j != i)`; with scale `batch_std_of_advantages` divided by the deviation of these over the call
@@ -8,10 +9,6 @@ import { scalarEstimator } from './scalar.ts'
 export const rloo = scalarEstimator(
   'rloo',
   { baseline: 'leave_one_out', scale: 'none' },
-  {
-    verl: { singleton_group: 'raw_reward', statistics_unit: 'row' },
-    trl: { epsilon: 1e-4, missing: 'excluded_then_zero' },
-    verl_agent: { singleton_group: 'raw_reward', statistics_unit: 'row' },
-  },
+  { verl: LIBRARIES.verl, trl: LIBRARIES.trl, verl_agent: LIBRARIES.verl_agent },
   ['none', 'batch_std_of_advantages', 'batch_whiten'],
 )

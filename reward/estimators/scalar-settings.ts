@@ -73,6 +73,25 @@ const DEFAULTS = {
 
 export type ScalarOverrides = Partial<ScalarSettings>
 
+/** In these libraries a sample that was scored votes, also where it was cut short or its tokens are masked. */
+const votes = { vote: true } as const
+
+/** What the presets of the libraries have in common, whatever the estimator. */
+export const LIBRARIES = {
+  verl: { ...votes, singleton_group: 'raw_reward', statistics_unit: 'row' },
+  /** A reward function without a value counts as 0 in the sum of its sample, unless all of them have none. */
+  trl: {
+    ...votes,
+    epsilon: 1e-4,
+    missing: 'excluded_then_zero',
+    component_missing: 'counts_as_zero_unless_all_missing',
+  },
+  nemo_rl: votes,
+  slime: { ...votes, statistics_unit: 'row' },
+  miles: { ...votes, zero_std_group: 'skip_division', statistics_unit: 'rollout' },
+  verl_agent: { singleton_group: 'raw_reward', statistics_unit: 'row' },
+} as const satisfies Record<string, ScalarOverrides>
+
 /** The settings schema of one estimator. `scales` are the values of `scale` that it may have. */
 export function scalarSettings(
   name: string,
