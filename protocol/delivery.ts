@@ -48,7 +48,8 @@ interface Row {
   samples: Sample<Uint8Array, Uint8Array, Uint8Array>[]
 }
 
-function readRow(row: Uint8Array): Pick<DeliveredEpisode, 'grade' | 'samples'> {
+/** Grade and samples of a sealed row, with arrays of numbers. */
+export function readRow(row: Uint8Array): Pick<DeliveredEpisode, 'grade' | 'samples'> {
   const { grade, samples } = unpack(row) as Row
   return {
     grade,

@@ -9,6 +9,7 @@ import type { Config } from './config.ts'
 import { dialectRoutes } from './dialects/routes.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountDocs } from './pages/docs.ts'
+import { mountPages } from './pages/pages.ts'
 import { httpError, isFault, problemOf, problemResponse } from './problems.ts'
 import { batchRoutes } from './routes/batches.ts'
 import { coreRoutes } from './routes/cores.ts'
@@ -77,6 +78,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
     return context.json(document)
   })
   mountDocs(app)
+  mountPages(app)
   app.use(async (context, next) => {
     const host = context.req.header('host') ?? new URL(context.req.url).host
     access.checkPeer(host, context.req.header('origin'))

@@ -8,6 +8,7 @@ import type { PolarForm } from './dialects/polar-results.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
 import type { ExplainedGroup } from './runtime/explain-record.ts'
 import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
+import type { ListedGroup } from './runtime/group-list.ts'
 
 export interface TaskSummary {
   id: string
@@ -49,6 +50,11 @@ export interface LeaseAnswer {
   groups: readonly GroupEnvelope['head'][]
 }
 
+export interface GroupPage {
+  total: number
+  groups: ListedGroup[]
+}
+
 /** Every method throws PaddockError: `not_found` for an unknown id, and the codes of its own doc. */
 export interface Service {
   /** Idempotent by `request.id`: same id and same request give the same batch, another request `conflict`. */
@@ -82,6 +88,10 @@ export interface Service {
   task(id: string): Promise<JsonObject>
   /** A finished episode's trajectory as JSON text; `not_found` while it runs. */
   episode(id: string): Promise<Uint8Array>
+  /** A finished episode's tokens with their texts as JSON text; `not_found` while it runs. */
+  tokens(episode: string): Promise<Uint8Array>
+  /** Groups of a batch in their order, from place `offset` on, and how many there are. */
+  groups(batch: string, page: { offset: number; limit: number }): Promise<GroupPage>
   /** Why each advantage of a finished group is what it is; `not_found` while it is not finished. */
   explain(group: string): Promise<ExplainedGroup>
   announcePolicy(request: {

@@ -115,6 +115,14 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     async episode(id) {
       return new TextEncoder().encode(JSON.stringify({ id }))
     },
+    async tokens(id) {
+      return new TextEncoder().encode(JSON.stringify({ id, samples: [] }))
+    },
+    async groups(batch, page) {
+      known(batch)
+      note('groups', batch, page)
+      return { total: 0, groups: [] }
+    },
     async explain(group) {
       note('explain', group)
       return { id: group } as never

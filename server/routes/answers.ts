@@ -6,7 +6,8 @@ import { ACK_RESULTS, type DeliveredGroup } from '../../protocol/group.ts'
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
 import { DRIFT_CAUSES, type TurnCounts } from '../../protocol/turn-counts.ts'
-import type { TaskSummary } from '../service.ts'
+import type { EpisodeTokens } from '../runtime/episode-tokens.ts'
+import type { GroupPage, TaskSummary } from '../service.ts'
 
 const jsonObject = z.record(z.string(), z.json())
 const count = z.int().min(0)
@@ -135,6 +136,56 @@ const sampleSchema = z
     description:
       "One training row. ids, mask and logprobs have one length; logprobs is 0 where mask is 0. In MessagePack they are little-endian bin of the group's dtypes.",
   })
+
+export const tokensSchema = z
+  .object({
+    samples: z.array(
+      z.object({
+        ...sampleSchema.shape,
+        texts: z
+          .array(z.string())
+          .nullable()
+          .describe(
+            "One for each id; of a character of several ids the first has the text. Null where the model's tokenizer is not at hand.",
+          ),
+      }),
+    ),
+  })
+  .meta({ id: 'EpisodeTokens' }) satisfies z.ZodType<EpisodeTokens>
+
+export const groupPageSchema = z
+  .object({
+    total: count.describe('Groups of the batch, replacements included.'),
+    groups: z.array(
+      z.object({
+        id: z.string(),
+        task: z.string(),
+        seed: z.int(),
+        state: z.enum(['waiting', 'running', 'finished']),
+        verdict: z.enum(GROUP_VERDICTS).nullable(),
+        level: z.enum(LEVELS).nullable(),
+        reason: z.string().nullable().describe('Of the first member that failed.'),
+        delivered: z.boolean().describe('False too while it runs.'),
+        seconds: z.number().nullable().describe('From first attempt to verdict.'),
+        cost,
+        members: z.array(
+          z.object({
+            id: z.string(),
+            index: count,
+            attempt: count,
+            phase: z.enum(['waiting', 'running', 'ended']),
+            outcome: z.enum(EPISODE_OUTCOMES).nullable(),
+            reward: z.number().nullable(),
+            advantage: z
+              .number()
+              .nullable()
+              .describe('Null without reward, and once the group is no longer kept.'),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'GroupPage' }) satisfies z.ZodType<GroupPage>
 
 const episodeSchema = z
   .object({

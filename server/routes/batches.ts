@@ -9,6 +9,7 @@ import { checkResume, eventStream } from '../sse.ts'
 import {
   ackAnswerSchema,
   batchesSchema,
+  groupPageSchema,
   leaseAnswerSchema,
   objectSchema,
   progressSchema,
@@ -67,6 +68,22 @@ const progress = route({
   query: noQuery,
   answers: { 200: json('Episodes by outcome, groups by verdict, tokens, seconds', progressSchema) },
   handle: ({ context, params }, { service }) => context.json(service.progress(params.id!)),
+})
+
+const groups = route({
+  method: 'get',
+  path: '/v1/batches/:id/groups',
+  tag,
+  summary: 'List the groups of a batch',
+  description: 'How each stands, and what its members came to; those that run too.',
+  roles: READ,
+  query: z.strictObject({
+    offset: z.coerce.number().pipe(z.int().min(0)).default(0),
+    limit: z.coerce.number().pipe(z.int().min(1).max(200)).default(50),
+  }),
+  answers: { 200: json('Up to limit groups from place offset on', groupPageSchema) },
+  handle: async ({ context, params, query }, { service }) =>
+    context.json(await service.groups(params.id!, query)),
 })
 
 const cancel = route({
@@ -229,6 +246,7 @@ export const batchRoutes = [
   submit,
   list,
   progress,
+  groups,
   cancel,
   resume,
   evaluation,

@@ -1,7 +1,7 @@
 // What can be played and what was played: tasks as the model sees them, and the trajectories of episodes.
 import { z } from 'zod'
 import { idSchema } from '../../protocol/ids.ts'
-import { objectSchema, tasksSchema } from './answers.ts'
+import { objectSchema, tasksSchema, tokensSchema } from './answers.ts'
 import { route } from './route.ts'
 
 const READ = ['submit', 'lease'] as const
@@ -57,6 +57,27 @@ const episode = route({
   },
 })
 
+const tokens = route({
+  method: 'get',
+  path: '/v1/episodes/:id/tokens',
+  tag: 'tasks',
+  summary: 'The token chains of a finished episode',
+  roles: READ,
+  query: z.strictObject({}),
+  answers: {
+    200: {
+      description: 'Ids, their texts, mask, log-probabilities and policy versions, chain by chain',
+      content: { 'application/json': tokensSchema },
+    },
+  },
+  async handle({ context, params }, { service }) {
+    const bytes = await service.tokens(params.id!)
+    return context.body(bytes as Uint8Array<ArrayBuffer>, 200, {
+      'content-type': 'application/json',
+    })
+  },
+})
+
 const explain = route({
   method: 'get',
   path: '/v1/groups/:id/explain',
@@ -75,4 +96,4 @@ const explain = route({
     context.json(await service.explain(params.id!)),
 })
 
-export const taskRoutes = [tasks, task, episode, explain]
+export const taskRoutes = [tasks, task, episode, tokens, explain]

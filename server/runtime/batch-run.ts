@@ -62,6 +62,8 @@ export interface BatchRun {
   progress(): BatchProgress
   /** The tasks of its groups that are over, with their episodes' rewards. */
   evaluated(): EvaluatedTask[]
+  /** In their order; replacements come after the batch's own. */
+  groups(): readonly GroupRun[]
   /** Nothing is running, ready or leased any more. */
   isDone(): boolean
   /** No group is under way any more: all that will ever be ready is. */
@@ -549,6 +551,7 @@ export function startBatch(
   return {
     plan,
     events,
+    groups: () => groups,
     evaluated: () => groups.filter((group) => group.settled).map(evaluatedTask),
     isPlayed,
     isDone,

@@ -6,7 +6,7 @@ import type { RewardContract } from '../../protocol/contract.ts'
 import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
-import type { SealedEpisode } from '../../protocol/sealed.ts'
+import type { KeptEpisode, SealedEpisode } from '../../protocol/sealed.ts'
 import type { GroupScores } from '../../reward/estimator.ts'
 import type {
   EvaluatedTask,
@@ -80,6 +80,8 @@ export interface Jobs {
     in: { groups: GroupEnvelope[]; done: boolean; form: GroupForm }
     out: Uint8Array
   }
+  /** A sealed episode's tokens as JSON text. */
+  tokens: { in: KeptEpisode; out: Uint8Array }
   parse: { in: unknown; out: JsonObject }
   advantages: { in: unknown; out: JsonObject }
 }

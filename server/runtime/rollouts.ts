@@ -16,6 +16,7 @@ import { type BatchPlan, planBatch } from './batch-plan.ts'
 import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
 import { explainRecord } from './explain-record.ts'
 import { gradeResponse } from './grade-response.ts'
+import { listedGroup } from './group-list.ts'
 import { planFacts, restorePlan } from './kept-plan.ts'
 import type { Announced, PolicyBoard } from './policy-board.ts'
 import type { Gate } from './scheduler.ts'
@@ -374,6 +375,22 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const sealed = await ledger.episode(id)
       if (!sealed) throw new PaddockError('not_found', `no finished episode ${id}`)
       return trajectoryOf(sealed)
+    },
+
+    async tokens(id) {
+      const sealed = await ledger.episode(id)
+      if (!sealed) throw new PaddockError('not_found', `no finished episode ${id}`)
+      const { header, blob } = sealed
+      return pool.run('tokens', { header: { row_bytes: header.row_bytes }, blob })
+    },
+
+    async groups(id, { offset, limit }) {
+      const all = runOf(id).groups()
+      const page = all.slice(offset, offset + limit).map(async (group) => {
+        const record = group.settled ? await ledger.group(id, group.id) : null
+        return listedGroup(group, record)
+      })
+      return { total: all.length, groups: await Promise.all(page) }
     },
 
     async announcePolicy({ backend, ...announcement }) {

@@ -16,6 +16,7 @@ import { advance, begin, conclude, emptyState, type TurnResult } from '../../rol
 import { polarResults } from '../dialects/polar-results.ts'
 import { slimeItems } from '../dialects/slime-items.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
+import { episodeTokens } from './episode-tokens.ts'
 import {
   JOB,
   type Job,
@@ -93,6 +94,8 @@ const handlers: Handlers = {
     if (!group) throw new Error('a task of Polar is one group, and there is none')
     return polarResults(group, form)
   },
+  tokens: (episode, engine) =>
+    new TextEncoder().encode(JSON.stringify(episodeTokens(episode, engine))),
   parse: (line) => answerParse(line) as unknown as JsonObject,
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,
 }

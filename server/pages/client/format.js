@@ -1,0 +1,72 @@
+// Numbers and words as people read them.
+
+const MINUS = '\u2212'
+
+/** Up to three significant digits, with a real minus sign; a dash for what is not known. */
+export function figure(value, digits = 3) {
+  if (value === null || value === undefined) return '\u2013'
+  const text =
+    Math.abs(value) >= 10 ** digits ? Math.round(value).toString() : `${+value.toPrecision(digits)}`
+  return text.replace('-', MINUS)
+}
+
+export function signed(value) {
+  if (value === null || value === undefined) return '\u2013'
+  return value > 0 ? `+${figure(value)}` : figure(value)
+}
+
+/** 12345 is 12.3k. */
+export function amount(value) {
+  for (const [unit, size] of [
+    ['G', 1e9],
+    ['M', 1e6],
+    ['k', 1e3],
+  ])
+    if (value >= size) return `${figure(value / size)}${unit}`
+  return figure(value)
+}
+
+export function share(part, whole) {
+  return whole > 0 ? `${figure((100 * part) / whole)} %` : '\u2013'
+}
+
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return '\u2013'
+  if (seconds < 60) return `${figure(seconds, seconds < 10 ? 2 : 3)} s`
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`
+  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
+}
+
+/** `zero_variance` is "zero variance". */
+export const words = (name) => name.replaceAll('_', ' ')
+
+/**
+ * JSON in lines, or the text as it came where it is none. Only white space is added: numbers, doubled keys and their order
+ * stay as they were written.
+ */
+export function pretty(text) {
+  try {
+    const value = JSON.parse(text)
+    if (value === null || typeof value !== 'object') return text
+  } catch {
+    return text
+  }
+  let depth = 0
+  const line = () => `\n${'  '.repeat(depth)}`
+  return text.replaceAll(
+    /("(?:[^"\\]|\\.)*")|([{[]\s*[}\]])|([{[])|([}\]])|(,)|(:)|\s+/g,
+    (_, string, hollow, opening, closing, comma, colon) => {
+      if (string !== undefined) return string
+      if (hollow) return hollow.replaceAll(/\s/g, '')
+      if (opening) {
+        depth++
+        return opening + line()
+      }
+      if (closing) {
+        depth--
+        return line() + closing
+      }
+      return comma ? comma + line() : colon ? ': ' : ''
+    },
+  )
+}

@@ -1,0 +1,6 @@
+// The tests that need Debian's Chromium: `pnpm browser`.
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: { include: ['server/**/*.browser.ts'], testTimeout: 60_000, fileParallelism: false },
+})
