@@ -14,7 +14,7 @@ import { type GroupRun, judge } from './group-run.ts'
 
 /** Told to a batch: its groups that may start now, and that it was paused. */
 interface AdmissionListener {
-  start(group: string): void
+  start(group: GroupRun): void
   onPause(pause: AdmissionPause): void
 }
 
@@ -40,41 +40,48 @@ export function createAdmission(
 ): Admission {
   let state = noAdmission
 
-  function feed(event: AdmissionEvent, listener: AdmissionListener): void {
+  function feed(
+    event: AdmissionEvent,
+    start: (group: string) => void,
+    onPause: AdmissionListener['onPause'],
+  ): void {
     const { pause: before = null, canaries = {} } = state.batches[event.batch] ?? {}
     const next = admissionReducer(state, event)
     state = next.state
     const pause = state.batches[event.batch]?.pause ?? null
     if (event.type === 'end' && canaries[event.combination] === event.group)
       onCanary(pause?.group === event.group ? 'refused' : 'passed')
-    if (pause && !before) listener.onPause(pause)
-    for (const group of next.started) listener.start(group)
+    if (pause && !before) onPause(pause)
+    for (const group of next.started) start(group)
   }
 
   return {
     open(plan, listener) {
       const batch = plan.id
       if (plan.request.mode === 'eval') return admitsAll(listener)
+      /** Groups that have not been let start. */
+      const waiting = new Map<string, GroupRun>()
       /** A group that is over and then fails to settle is over once. */
       const over = new Set<string>()
+      const tell = (event: AdmissionEvent) => feed(event, start, listener.onPause)
+      function start(id: string): void {
+        const group = waiting.get(id)
+        waiting.delete(id)
+        if (group) listener.start(group)
+      }
       return {
-        arrive: (groups) =>
-          feed(
-            {
-              type: 'arrive',
-              batch,
-              candidates: groups.map((group) => candidateOf(plan, group)),
-            },
-            listener,
-          ),
+        arrive(groups) {
+          for (const group of groups) waiting.set(group.id, group)
+          const candidates = groups.map((group) => candidateOf(plan, group))
+          tell({ type: 'arrive', batch, candidates })
+        },
         end(group) {
           if (over.has(group.id)) return
           over.add(group.id)
-          const end = { ...candidateOf(plan, group), ...endOf(plan, group) }
-          feed({ type: 'end', batch, ...end }, listener)
+          tell({ type: 'end', batch, ...candidateOf(plan, group), ...endOf(plan, group) })
         },
-        leave: () => feed({ type: 'leave', batch }, listener),
-        resume: () => feed({ type: 'resume', batch }, listener),
+        leave: () => tell({ type: 'leave', batch }),
+        resume: () => tell({ type: 'resume', batch }),
         pause: () => state.batches[batch]?.pause ?? null,
       }
     },
@@ -84,7 +91,7 @@ export function createAdmission(
 function admitsAll(listener: AdmissionListener): BatchAdmission {
   return {
     arrive(groups) {
-      for (const { id } of groups) listener.start(id)
+      for (const group of groups) listener.start(group)
     },
     end() {},
     leave() {},

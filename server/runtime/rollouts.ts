@@ -1,25 +1,23 @@
-// The running house behind the routes: batches by id, leases over the ledger, and the pure cores in the pool.
+// The running house behind the routes: batches by id, taken on, restored and forgotten, and the pure cores in the pool.
 import { randomUUID } from 'node:crypto'
 import type { BatchRequest } from '../../protocol/batch.ts'
-import type { GroupEnvelope } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import type { AckResult, LeaseRequest } from '../../protocol/group.ts'
 import { digest } from '../../protocol/json.ts'
-import { packMap } from '../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
-import type { LeasedGroup } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import { countSettlements } from '../metrics/measured-ledger.ts'
 import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
-import { type BatchPlan, planBatch } from './batch-plan.ts'
-import { type BatchRun, type BatchWorld, startBatch } from './batch-run.ts'
+import { planBatch } from './batch-plan.ts'
+import { type BatchRun, startBatch } from './batch-run.ts'
+import type { BatchWorld } from './batch-world.ts'
 import { explainRecord } from './explain-record.ts'
 import { gradeResponse } from './grade-response.ts'
 import { listedGroup } from './group-list.ts'
 import { planFacts, restorePlan } from './kept-plan.ts'
+import { createLeasing } from './leasing.ts'
 import type { Announced, PolicyBoard } from './policy-board.ts'
-import type { Gate } from './scheduler.ts'
+import { createShares } from './shares.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
@@ -49,8 +47,6 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const submitted = new Map<string, string>()
   /** Batches that are being planned: the same id twice at once is one batch. */
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
-  /** Ends the wait of every lease that waits. */
-  const waiting = new Set<() => void>()
   let draining = false
   const planWorld = {
     backends: config.backends,
@@ -62,10 +58,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     ...world,
     admission: createAdmission(metrics.canaryChecked),
     maxEvents: config.limits.max_events,
-    onDelivery: holdWhenFull,
+    onDelivery: () => shares.apply(),
   }
+  const shares = createShares({ ...world, runs, limits: config.limits })
+  const leasing = createLeasing(world, runOf)
 
-  const runOf = (id: string): BatchRun => {
+  function runOf(id: string): BatchRun {
     const run = runs.get(id)
     if (!run && submitted.has(id))
       throw new PaddockError('gone', `batch ${id} was done long ago; only its id is known`)
@@ -79,47 +77,19 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     await ledger.submit({ id, request: JSON.stringify(request), digest: asked, plan: kept })
     submitted.set(id, asked)
     await forgetOldBatches()
-    scheduler.gate(id, gateOf(plan, runs.size + 1))
+    scheduler.gate(id, shares.gateOf(plan, runs.size + 1))
     metrics.budgeted(request.tasks.length * request.group_size * request.limits.max_tokens)
     countSettlements(ledger, { id, mode: request.mode }, metrics)
     runs.set(id, startBatch(plan, batchWorld))
-    holdWhenFull()
+    shares.apply()
     return accepted(request, id)
   }
 
-  /** No new group of a batch starts while nobody takes its finished ones, and nothing where its backend is paused. */
-  function holdWhenFull(): void {
-    const open = [...runs.values()].filter((run) => !run.isPlayed())
-    const unread = playedButUnread()
-    for (const { plan } of open) scheduler.gate(plan.id, gateOf(plan, open.length, unread))
-  }
-
-  /**
-   * A bound is a batch's share of it: one that nobody reads stops itself and not its neighbours. What cannot be read
-   * yet holds nothing up, or a batch whose advantages need its last group would wait for itself.
-   */
-  function gateOf(
-    { id, policy: asked }: BatchPlan,
-    open: number,
-    waiting = playedButUnread(),
-  ): Gate {
-    if (board.of(asked.backend).paused) return 'paused'
-    // What has started goes on: its groups may be good ones.
-    if (runs.get(id)?.pause()) return 'held'
-    const { ready, leased } = ledger.deliveries(id)
-    const { max_groups_ready, max_bytes } = config.limits
-    const tooMany = ready >= Math.max(1, Math.floor((max_groups_ready - waiting.groups) / open))
-    const share = Math.max(0, max_bytes - waiting.bytes) / open
-    const tooLarge = ready + leased > 0 && ledger.heldBytes(id) >= share
-    return tooMany || tooLarge ? 'held' : 'open'
-  }
-
-  /** What batches that are played still hold, which is taken from the share of those that play. */
-  function playedButUnread(): { groups: number; bytes: number } {
-    const played = [...runs.keys()].filter((id) => runs.get(id)?.isPlayed())
-    const sum = (value: (id: string) => number) =>
-      played.reduce((total, id) => total + value(id), 0)
-    return { groups: sum((id) => ledger.deliveries(id).ready), bytes: sum(ledger.heldBytes) }
+  function refuseWhenFull(): void {
+    if (draining)
+      throw new PaddockError('draining', 'the server is stopping; submit to another one')
+    const full = shares.refusal(submitting.size)
+    if (full !== null) throw new PaddockError('queue_full', full)
   }
 
   async function forgetOldBatches(): Promise<void> {
@@ -143,109 +113,13 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     for (const { entry, events, damage } of batches) {
       const { plan, obstacle } = await restorePlan(entry, planWorld)
       const past = { events, obstacle: damage ?? obstacle, life }
-      scheduler.gate(entry.id, gateOf(plan, batches.length))
+      scheduler.gate(entry.id, shares.gateOf(plan, batches.length))
       metrics.recovered('batch', 1)
       countSettlements(ledger, { id: entry.id, mode: plan.request.mode }, metrics)
       runs.set(entry.id, startBatch(plan, batchWorld, past))
     }
-    holdWhenFull()
+    shares.apply()
     await forgetOldBatches()
-  }
-
-  /** Why finished groups must be taken before more is taken on, as a sentence; null where there is room. */
-  function waitingTooMuch(): string | null {
-    const { max_groups_ready, max_bytes } = config.limits
-    const { ready } = ledger.standing()
-    const bytes = [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0)
-    if (ready >= max_groups_ready)
-      return `${ready} finished groups wait to be leased, which is the limit (limits.max_groups_ready); lease and acknowledge some`
-    if (bytes >= max_bytes)
-      return `${bytes} bytes of episodes wait to be leased or for their group's end, which is the limit (limits.max_bytes)`
-    return null
-  }
-
-  function refuseWhenFull(): void {
-    if (draining)
-      throw new PaddockError('draining', 'the server is stopping; submit to another one')
-    const { max_batches, max_groups_ready } = config.limits
-    const open = [...runs.values()].filter((run) => !run.isDone())
-    const playing = open.filter((run) => !run.isPlayed()).length + submitting.size
-    const full = ledger.full() ?? waitingTooMuch()
-    if (full !== null) throw new PaddockError('queue_full', full)
-    if (playing >= max_batches)
-      throw new PaddockError('queue_full', `${playing} batches are played, which is the limit`)
-    // One that is played and not read holds at least one group.
-    if (open.length - playing >= max_groups_ready)
-      throw new PaddockError(
-        'queue_full',
-        `${open.length - playing} batches wait to be read, which is the limit; lease and acknowledge some`,
-      )
-  }
-
-  /** Groups that are ready now, or as soon as one is; none when the wait is over or the batch is done. */
-  async function leaseWithin(
-    run: BatchRun,
-    request: LeaseRequest,
-    signal: AbortSignal,
-  ): Promise<LeasedGroup[]> {
-    const { id } = run.plan
-    const end = performance.now() + request.wait_s * 1000
-    for (;;) {
-      const changed = change(id, end - performance.now(), signal)
-      const leased = await ledger.lease(id, request.max, request.lease_s, isStale(run))
-      if (leased.length > 0 || run.isDone() || performance.now() >= end || signal.aborted) {
-        changed.cancel()
-        return leased
-      }
-      await changed.happened
-      if (draining) return []
-    }
-  }
-
-  function tellAcknowledged(results: readonly AckResult[]): void {
-    metrics.trainerSeen(world.now())
-    for (const result of results) metrics.acknowledged(result)
-    const nacked = results.filter((result) => result === 'nacked').length
-    if (nacked > 0) metrics.trainerSkipped('other', nacked)
-  }
-
-  /** Versions between the announced one and a group's oldest; null where one of them is unknown. */
-  function staleness({ plan }: BatchRun, oldest: number | null): number | null {
-    const newest = board.of(plan.policy.backend).version
-    return newest === null || oldest === null ? null : newest - oldest
-  }
-
-  /**
-   * Whether a group was begun in an epoch before the present one, or its oldest tokens are further behind the announced
-   * version than its batch allows.
-   */
-  function isStale(run: BatchRun): (oldest: number | null, group: string) => boolean {
-    const { max_staleness, backend } = run.plan.request.policy
-    return (oldest, group) => {
-      const { epoch, epochAt } = board.of(backend)
-      if (epoch > 0 && (run.begunAt(group) ?? epochAt) < epochAt) return true
-      const behind = staleness(run, oldest)
-      return max_staleness !== null && behind !== null && behind > max_staleness
-    }
-  }
-
-  /** The next change of the batch's groups, watched from now on, or the end of the wait. */
-  function change(id: string, ms: number, signal: AbortSignal) {
-    let cancel = () => {}
-    const happened = new Promise<void>((resolve) => {
-      const timer = setTimeout(() => cancel(), Math.max(0, ms))
-      const leave = ledger.watch(id, () => cancel())
-      cancel = () => {
-        clearTimeout(timer)
-        leave()
-        waiting.delete(cancel)
-        signal.removeEventListener('abort', cancel)
-        resolve()
-      }
-      signal.addEventListener('abort', cancel)
-      waiting.add(cancel)
-    })
-    return { happened, cancel: () => cancel() }
   }
 
   return {
@@ -306,55 +180,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       await letGo()
     },
 
-    async lease(id, request, form, signal) {
-      const run = runOf(id)
-      const leased = await leaseWithin(run, request, signal)
-      metrics.trainerSeen(world.now())
-      for (const { record, lease } of leased)
-        metrics.leased({
-          mode: run.plan.request.mode,
-          delivery: lease.delivery,
-          staleness: staleness(run, record.head.policy.version_min),
-        })
-      const done = leased.length === 0 && run.isDone()
-      const native = form === 'json' || form === 'msgpack'
-      metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
-      const groups = leased.map((group) => envelope(group, !native))
-      const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
-      const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {
-        // Nobody has seen them: the next lease need not wait until these have run out.
-        await ledger.nack(id, leases)
-        throw error
-      })
-      if (signal.aborted) await ledger.nack(id, leases)
-      else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
-      return { body, groups: groups.map(({ head }) => head) }
-    },
-
-    async peek(id, form) {
-      runOf(id)
-      const [group] = await ledger.peek(id)
-      if (!group) return null
-      const lease = { id: '', expires_in_s: 0, delivery: 0 }
-      const native = form === 'json' || form === 'msgpack'
-      const groups = [envelope({ ...group, lease }, !native)]
-      return pool.run('deliver', { groups, done: false, form })
-    },
-
-    async ack(id, { groups }) {
-      runOf(id)
-      const results = await ledger.ack(id, groups)
-      tellAcknowledged(results)
-      return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
-    },
-
-    async nack(id, { groups }) {
-      runOf(id)
-      const results = await ledger.nack(id, groups)
-      tellAcknowledged(results)
-      return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
-    },
-
+    lease: leasing.lease,
+    peek: leasing.peek,
+    ack: leasing.ack,
+    nack: leasing.nack,
     events: (id) => runOf(id).events,
     tasks: (pack) => tasks.summaries(pack),
 
@@ -399,7 +228,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       const now = board.announce(backend, announcement, ledger.now())
       await ledger.keepNote(policyNote(backend), { ...now })
       if (now.version !== null) metrics.policyVersion(now.version)
-      holdWhenFull()
+      shares.apply()
       const { epochAt: _, ...told } = now
       return { backend, ...told }
     },
@@ -435,7 +264,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     async drain(graceMs) {
       draining = true
       metrics.draining()
-      for (const wake of waiting) wake()
+      leasing.stop()
       scheduler.pause(true)
       const grace = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref())
       await Promise.race([scheduler.idle(), grace])
@@ -449,26 +278,3 @@ function accepted(request: BatchRequest, id: string) {
   const groups = request.tasks.length
   return { id, groups, episodes: groups * request.group_size }
 }
-
-/** Rows are copied out of their blobs: a view would take the whole blob along to the worker. */
-function envelope(
-  { record, lease, sealed }: LeasedGroup,
-  withTrajectories: boolean,
-): GroupEnvelope {
-  return {
-    head: { ...record.head, lease },
-    episodes: record.episodes.map((head, index) => {
-      const blob = sealed[index] ?? null
-      const row = rowOf(blob)
-      return withTrajectories && blob
-        ? { head, row, trajectory: trajectoryOf(blob).slice() }
-        : { head, row }
-    }),
-  }
-}
-
-/** A member that never played has no blob; its row is an empty grade and no samples. */
-function rowOf(sealed: LeasedGroup['sealed'][number]): Uint8Array {
-  return sealed ? sealed.blob.slice(0, sealed.header.row_bytes) : EMPTY_ROW
-}
-const EMPTY_ROW = packMap({ grade: null, samples: [] })
