@@ -36,7 +36,7 @@ const envelope = fc
       loss_normalizer: { kind: 'tokens_in_sample', value: null },
       whitened: null,
       estimator: 'grpo',
-      policy: { model: 'm', version_min: 3, version_max: 3 },
+      policy: { model: 'm', version_min: 3, version_max: 3, logprobs_mode: 'processed' },
       stats: {
         n: 2,
         scored: 2,

@@ -116,6 +116,13 @@ interface GroupLease {
   delivery: number
 }
 
+/**
+ * Of which distribution log-probabilities are: `raw` before temperature and nucleus (vLLM's default), `processed` the one
+ * that was sampled from. They are delivered as they came: a softmax is not linear, so nothing can be divided out.
+ */
+export const LOGPROBS_MODES = ['raw', 'processed', 'unknown'] as const
+export type LogprobsMode = (typeof LOGPROBS_MODES)[number]
+
 /** A group as `POST /v1/batches/:id/lease` gives it. */
 export interface DeliveredGroup {
   id: string
@@ -132,7 +139,13 @@ export interface DeliveredGroup {
   loss_normalizer: LossNormalizer
   /** Null where each group stands for itself. */
   whitened: WhitenedSet | null
-  policy: { model: string | null; version_min: number | null; version_max: number | null }
+  policy: {
+    model: string | null
+    version_min: number | null
+    version_max: number | null
+    /** As the backend's settings say. */
+    logprobs_mode: LogprobsMode
+  }
   stats: GroupStats
   cost: GroupCost
   /** Summed over the episodes as they are delivered. */

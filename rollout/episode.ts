@@ -4,6 +4,7 @@ import type { Environment, Task } from '../envs/environment.ts'
 import type { Sampling } from '../protocol/batch.ts'
 import type { RewardContract } from '../protocol/contract.ts'
 import type { Message } from '../protocol/conversation.ts'
+import type { LogprobsMode } from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type {
   Leniency,
@@ -34,6 +35,8 @@ export interface PolicyPlan {
   firstPrompt?: 'template' | 'tokenize'
   toolFormat: ToolFormat
   thinking: ThinkingMode
+  /** Of which distribution its log-probabilities are; left out where nobody says. */
+  logprobsMode?: LogprobsMode
   /** Lenient readings of its calls; none where the grammar is kept to. */
   leniencies: readonly Leniency[]
   sampling: Omit<Sampling, 'seed'>

@@ -45,6 +45,7 @@ describe('paddock', () => {
     'new task',
     'simulate',
     'demo',
+    'doctor',
     'bench turns',
     'bench parser',
     'bench envs',

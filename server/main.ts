@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import type { DoctorFlags } from './commands/doctor.ts'
 import type { EvalOptions } from './commands/eval.ts'
 import { VERSION } from './version.ts'
 
@@ -83,6 +84,10 @@ function numberUpTo(limit: number): (text: string) => number {
     if (/^\d+$/.test(text) && Number(text) <= limit) return Number(text)
     throw new InvalidArgumentError(`Expected a whole number from 0 to ${limit}.`)
   }
+}
+
+function names(text: string): string[] {
+  return text.split(',').filter((name) => name !== '')
 }
 
 function numbers(text: string): number[] {
@@ -275,6 +280,45 @@ program
     const { evaluate } = await import('./commands/eval.ts')
     const token = flags.token ?? process.env.PADDOCK_TOKEN
     process.exitCode = await evaluate(names, { ...flags, token })
+  })
+
+program
+  .command('doctor')
+  .description(
+    'Examine a backend, a pack and what a trainer reads, before GPU time is spent; exit code 1 with findings.',
+  )
+  .argument('[file]', 'settings; default: paddock.yaml of the working folder')
+  .option('--backend <name>', 'which of the backends', 'main')
+  .option('--url <url>', 'an engine in its place, or without any settings')
+  .addOption(
+    new Option('--dialect <name>', "default: the backend's, else vllm").choices([
+      'vllm',
+      'vllm-generate',
+      'sglang',
+    ]),
+  )
+  .option('--model <name>', "default: the backend's, else the one that is served")
+  .option('--model-dir <folder>', "its tokenizer and template; default: the backend's")
+  .addOption(
+    new Option('--mode <mode>', 'how batches will ask').choices(['chat', 'tokens']).default('chat'),
+  )
+  .option('--pack <name>', 'whose tasks are played', 'office')
+  .option('--reads <fields>', 'reward fields that the trainer reads, as score,safety', names, [])
+  .option('--temperature <number>', 'of the episodes', Number, 1)
+  .option('--max-tokens <number>', 'of one answer', numberUpTo(1_000_000), 1024)
+  .option('--episode-tokens <number>', 'sampled in one episode', numberUpTo(10_000_000), 16_384)
+  .option('--episodes <number>', 'that are played for the estimate', numberUpTo(1000), 10)
+  .option('--batch <episodes>', 'of the batch whose cost is estimated', numberUpTo(1e7), 256)
+  .option('--timeout <seconds>', 'of one completion', numberUpTo(3600), 60)
+  .option('--json', 'one JSON object instead of the lines')
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+  .addHelpText(
+    'after',
+    example('paddock doctor paddock.yaml --backend main --pack office --reads score'),
+  )
+  .action(async (file: string | undefined, flags: DoctorFlags) => {
+    const { runDoctor } = await import('./commands/doctor.ts')
+    process.exitCode = await runDoctor(() => configOf(file, {}), flags)
   })
 
 program

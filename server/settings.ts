@@ -1,6 +1,7 @@
 // The form of paddock.yaml: every setting, its range and its default.
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
+import { LOGPROBS_MODES } from '../protocol/group.ts'
 import { idSchema } from '../protocol/ids.ts'
 import { MAX_BODY_BYTES } from '../protocol/limits.ts'
 import { THINKING_MODES, TOOL_FORMATS } from '../protocol/parse-codes.ts'
@@ -46,6 +47,8 @@ const backendSchema = z
     token_gap_timeout_s: z.number().gt(0).max(86_400).optional(),
     /** Keeps vLLM's prefix cache of one announced version apart from the next one's. */
     cache_salt: z.boolean().default(true),
+    /** What its log-probabilities are of; recorded with every group. `paddock doctor` finds it out. */
+    logprobs_mode: z.enum(LOGPROBS_MODES).default('unknown'),
   })
   .refine(({ dialect, first_prompt }) => dialect !== 'sglang' || first_prompt === 'template', {
     message: 'tokenize is vLLM’s: SGLang renders no prompt for others',

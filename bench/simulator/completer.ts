@@ -31,6 +31,10 @@ export const COMPLETION_PATHS = [
   '/inference/v1/generate',
   '/generate',
 ] as const
+
+/** How far a wrong clock is behind. */
+const CLOCK_OFF_MS = 3_600_000
+
 type CompletionPath = (typeof COMPLETION_PATHS)[number]
 
 export interface Completer {
@@ -80,6 +84,8 @@ export function createCompleter(served: Served, settings: SimulatorOptions): Com
     const conversation = readPrompt(asked.ask.promptText)
     const hit = faults.drawFor({ key: String(asked.ask.seed ?? key), conversation })
     stats.faults(hit.keys())
+    if (hit.has('clock'))
+      response.setHeader('date', new Date(Date.now() - CLOCK_OFF_MS).toUTCString())
     const transport = TRANSPORT_FAULTS.find((kind) => hit.has(kind))
     if (transport && sendInstead(response, transport)) return
 

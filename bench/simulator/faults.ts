@@ -48,6 +48,7 @@ const REPLY = {
   reasoning: "chat: the engine's reasoning parser took the thought out of the text",
   noversion: 'no weight version',
   echo: 'a whole reply echoes temperature 0, whatever was asked for',
+  clock: 'the Date header is an hour behind',
 }
 
 /** Every kind of fault, with what it does. */

@@ -55,6 +55,8 @@ export interface ReplyFault {
   /** Name of the offending field, as `token_ids`; empty where none is. */
   field: string
   message: string
+  /** Set where the field is not there at all, or is of another length than what it goes with. */
+  problem?: 'absent' | 'length'
 }
 
 export type PolicyReply = Completion | ReplyFault

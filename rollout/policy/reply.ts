@@ -14,8 +14,13 @@ class Refusal extends Error {
   }
 }
 
-export function refuse(kind: ReplyFault['kind'], field: string, message: string): never {
-  throw new Refusal({ kind, field, message })
+export function refuse(
+  kind: ReplyFault['kind'],
+  field: string,
+  message: string,
+  problem?: ReplyFault['problem'],
+): never {
+  throw new Refusal({ kind, field, message, ...(problem && { problem }) })
 }
 
 type JsonRecord = Record<string, unknown>
@@ -126,7 +131,8 @@ export function readCount(value: unknown, field: string): number | null {
 
 export function readArray(value: unknown, field: string, hint: string): unknown[] {
   if (Array.isArray(value)) return value
-  return refuse('contract_violation', field, `expected an array, got ${describe(value)}. ${hint}`)
+  const came = `expected an array, got ${describe(value)}. ${hint}`
+  return refuse('contract_violation', field, came, 'absent')
 }
 
 const MAX_ID = 2 ** 31 - 1
@@ -206,7 +212,12 @@ export function checkCompletion(draft: Draft, expect: Expectation, names: FieldN
     if (logprobs === null) return missing(names.logprobs)
     const disagrees = (field: string, counted: number, said: number, as: string): void => {
       if (counted !== said)
-        refuse('contract_violation', field, `${counted} came, but ${said} ${as} were told`)
+        refuse(
+          'contract_violation',
+          field,
+          `${counted} came, but ${said} ${as} were told`,
+          'length',
+        )
     }
     disagrees(names.ids, ids.length, completionTokens, `(${names.completionTokens})`)
     disagrees(names.logprobs, logprobs.length, ids.length, names.ids)
@@ -238,6 +249,7 @@ function missing(field: string): never {
     'contract_violation',
     field,
     `the reply has no ${field}: use an engine release that returns it`,
+    'absent',
   )
 }
 

@@ -69,7 +69,17 @@ export function readSampled(
 }
 
 function readPair(pair: unknown, index: number): [unknown, unknown] {
-  if (Array.isArray(pair) && pair.length >= 2) return [pair[0], pair[1]]
+  if (Array.isArray(pair) && pair.length >= 2) {
+    const [logprob, id] = pair as unknown[]
+    if (id === null)
+      refuse(
+        'contract_violation',
+        FIELDS.ids,
+        `expected a token id at ${index}, got null`,
+        'absent',
+      )
+    return [logprob, id]
+  }
   const form = `expected [log-probability, id, text] at ${index}`
   return refuse('contract_violation', LOGPROBS, form)
 }
@@ -81,6 +91,7 @@ function readOutputIds(value: unknown, paired: Int32Array): Int32Array {
       'contract_violation',
       FIELDS.ids,
       `${ids.length} ids came with ${paired.length} log-probabilities`,
+      'length',
     )
   const index = ids.findIndex((id, position) => id !== paired[position])
   if (index >= 0)
@@ -108,7 +119,12 @@ function readVersions(meta: JsonRecord, count: number): VersionRun[] {
     return run
   })
   if (covered !== count)
-    refuse('contract_violation', field, `the spans cover ${covered} of ${count} sampled ids`)
+    refuse(
+      'contract_violation',
+      field,
+      `the spans cover ${covered} of ${count} sampled ids`,
+      'length',
+    )
   return runs
 }
 

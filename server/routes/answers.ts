@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { type BatchProgress, PAUSE_REASONS } from '../../protocol/batch.ts'
 import { ERROR_CODES, type ErrorCode, type Problem } from '../../protocol/errors.ts'
-import { ACK_RESULTS, type DeliveredGroup } from '../../protocol/group.ts'
+import { ACK_RESULTS, type DeliveredGroup, LOGPROBS_MODES } from '../../protocol/group.ts'
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
 import { DRIFT_CAUSES, type TurnCounts } from '../../protocol/turn-counts.ts'
@@ -278,6 +278,11 @@ const groupSchema = z
       model: z.string().nullable(),
       version_min: z.int().nullable(),
       version_max: z.int().nullable(),
+      logprobs_mode: z
+        .enum(LOGPROBS_MODES)
+        .describe(
+          'Of which distribution the log-probabilities are, as the backend’s settings say.',
+        ),
     }),
     stats: z.object({
       n: count,

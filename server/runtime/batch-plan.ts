@@ -146,6 +146,7 @@ function planPolicy(
     seedBase: seed === undefined ? id : String(seed),
     chatTemplateKwargs: policy.chat_template_kwargs,
     controlTokens: policy.control_tokens,
+    ...(backend.logprobs_mode !== 'unknown' && { logprobsMode: backend.logprobs_mode }),
   }
 }
 

@@ -291,6 +291,7 @@ export function groupRecord(
         model: plan.policy.model,
         version_min: extreme(headers, (header) => header.version_min, Math.min) ?? asked,
         version_max: extreme(headers, (header) => header.version_max, Math.max) ?? asked,
+        logprobs_mode: plan.policy.logprobsMode ?? 'unknown',
       },
       stats: {
         ...judgement.stats,

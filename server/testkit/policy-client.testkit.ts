@@ -15,6 +15,7 @@ export const backendAt = (urls: string[], some: Partial<Backend> = {}): Backend 
   first_prompt: 'template',
   stream: false,
   cache_salt: true,
+  logprobs_mode: 'unknown',
   ...some,
 })
 

@@ -92,6 +92,7 @@ class GroupPolicy(TypedDict):
     model: str | None
     version_min: int | None
     version_max: int | None
+    logprobs_mode: Literal["raw", "processed", "unknown"]
 
 
 class GroupStats(TypedDict):

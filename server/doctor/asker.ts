@@ -1,0 +1,53 @@
+// Asks one backend as episodes do, through the policy client, and beside it the routes by which engines describe themselves.
+import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
+import type { HttpRequest } from '../../rollout/policy/dialect.ts'
+import type { Backend } from '../config.ts'
+import { createPolicyBoard } from '../runtime/policy-board.ts'
+import { createPolicyClient } from '../runtime/policy-client.ts'
+import type { PolicyAnswer } from '../runtime/policy-try.ts'
+
+export interface Asker {
+  /** Never rejects. */
+  post(request: HttpRequest): Promise<PolicyAnswer>
+  /** The status, and the JSON object where one came; null where nobody answers. */
+  get(path: string): Promise<{ status: number; json: JsonObject | null } | null>
+  close(): Promise<void>
+}
+
+/** A description of itself comes at once, or the engine is not asked for it. */
+const GET_TIMEOUT_MS = 5000
+
+export function createAsker(name: string, backend: Backend, timeoutMs: number): Asker {
+  const unheard = () => {}
+  const client = createPolicyClient({ [name]: backend }, createPolicyBoard(), {
+    backendTry: unheard,
+    backendRetry: unheard,
+    breaker: unheard,
+    retryBudget: unheard,
+    firstToken: unheard,
+    tokenGap: unheard,
+  })
+  const { origin, pathname } = new URL(backend.urls[0] as string)
+  const base = origin + pathname.replace(/\/(v1\/?)?$/, '')
+  const headers = new Headers()
+  if (backend.api_key !== undefined) headers.set('authorization', `Bearer ${backend.api_key}`)
+  return {
+    post: (request) =>
+      client.ask(
+        { ...request, kind: 'policy', backend: name, turn: 0, aborts: 0 },
+        performance.now() + timeoutMs,
+        new AbortController().signal,
+      ),
+    async get(path) {
+      try {
+        const signal = AbortSignal.timeout(Math.min(timeoutMs, GET_TIMEOUT_MS))
+        const response = await fetch(base + path, { headers, signal })
+        const json: unknown = await response.json().catch(() => null)
+        return { status: response.status, json: isPlainObject(json) ? (json as JsonObject) : null }
+      } catch {
+        return null
+      }
+    },
+    close: client.close,
+  }
+}

