@@ -45,7 +45,7 @@ const GRADERS: Record<string, string> = {
   hang: 'export const version = 1\nexport default () => { for (;;) {} }',
   crash: 'export const version = 1\nexport default () => process.exit(3)',
   memory:
-    'export const version = 1\nexport default () => { const kept = []; for (;;) kept.push(new Array(1e6).fill(kept.length)) }',
+    'export const version = 1\nexport default () => { const kept = []; for (;;) kept.push(new Array(5e5).fill(kept.length)) }',
   thrower:
     "export const version = 1\nexport default () => { process.chdir('/tmp'); return { status: 'scored', score: 1 } }",
   wrongkey: "export const version = 1\nexport default () => ({ status: 'scored', reward: 1 })",

@@ -320,7 +320,7 @@ const LISTS = {
   node: 'v20',
 }
 const SOURCES = {
-  pool: () => ({ threads: 1, busy: 0, starting: 0, queued: 0, busySeconds: 0 }),
+  pool: () => ({ threads: 1, busy: 0, starting: 0, queued: 0, busySeconds: [0] }),
   queueDepth: () => ({ episodes: 0, ready: 0, leased: 0 }),
   queueCapacity: { batches: 1, ready: 1 },
   batches: () => ({ open: 0, heldBytes: 0, paused: new Set<never>() }),

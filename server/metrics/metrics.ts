@@ -41,10 +41,11 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
   let busySeconds = 0
   let loop = performance.eventLoopUtilization()
   series.beforeScrape(() => {
-    const { threads, busy, starting, queued, busySeconds: total } = sources.pool()
+    const { threads, busy, starting, queued, busySeconds: spent } = sources.pool()
     const states = { busy, starting, idle: threads - busy - starting }
     for (const state of ['busy', 'starting', 'idle'] as const)
       series.set('pool_threads', { pool: 'turn', state }, states[state])
+    const total = spent.reduce((sum, seconds) => sum + seconds, 0)
     series.inc('pool_busy_seconds_total', { pool: 'turn' }, Math.max(0, total - busySeconds))
     busySeconds = total
 

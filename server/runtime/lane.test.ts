@@ -41,7 +41,7 @@ test.each([
         {
           environments: { lab: pathToFileURL(module).href },
           models: {},
-          maxTurnSeconds: 5,
+          maxTurnSeconds: 60,
           heapMb: 96,
         },
         {
@@ -64,5 +64,5 @@ test.each([
     expect(answered).toEqual([poison, next])
     for (const one of charged) expect(one).toBe(null)
   },
-  30_000,
+  120_000,
 )

@@ -41,8 +41,8 @@ export interface PoolStats {
   busy: number
   starting: number
   queued: number
-  /** Thread-seconds spent on jobs so far. */
-  busySeconds: number
+  /** Seconds spent on jobs so far, by thread; one that was replaced goes on where the lost one ended. */
+  busySeconds: number[]
 }
 
 /** A job that failed on `TRIES` threads: the fault is the job's or ours, never the policy's. */
@@ -94,13 +94,14 @@ interface Place {
   hasRun: boolean
   /** Since when it has something to do, milliseconds; null while it has not. */
   busySince: number | null
+  /** What it was busy for before. */
+  busySeconds: number
 }
 
 /** Starts `threads` threads; jobs may be run at once and wait for the first that is ready. */
 export function createPool(options: PoolOptions): Pool {
   const queue = createJobQueue<Waiting>()
   const events = new EventEmitter<{ exit: [WorkerExit]; spent: [Spent] }>()
-  let busySeconds = 0
   let closed = false
   /** Why a thread could not be started last. */
   let startFailure: Error | null = null
@@ -139,6 +140,7 @@ export function createPool(options: PoolOptions): Pool {
       reserved: false,
       hasRun: false,
       busySince: null,
+      busySeconds: 0,
     }
     return place
   }
@@ -171,7 +173,7 @@ export function createPool(options: PoolOptions): Pool {
 
   /** Its thread has nothing to do. */
   function rest(place: Place): void {
-    busySeconds += busyFor(place)
+    place.busySeconds += busyFor(place)
     place.busySince = null
     place.reserved = false
   }
@@ -182,11 +184,13 @@ export function createPool(options: PoolOptions): Pool {
       waiting.reject(new WorkerLost('crash', `no worker thread starts: ${cause.message}`, cause))
   }
 
-  /** A first batch to every thread before a second to any. */
+  /** A first batch to every thread before a second to any; of those with as many, the one that has worked least. */
   function dispatch(): void {
     if (startFailure && places.every(({ state }) => state === 'dead')) failAll(startFailure)
+    if (queue.size() === 0) return
+    const rested = places.toSorted((a, b) => a.busySeconds - b.busySeconds)
     for (let given = 0; given < MAX_GIVEN; given++)
-      for (const place of places) {
+      for (const place of rested) {
         if (queue.size() === 0) return
         if (mayTake(place) && place.lane.given() === given) give(place)
       }
@@ -280,7 +284,7 @@ export function createPool(options: PoolOptions): Pool {
       busy: places.filter(({ busySince }) => busySince !== null).length,
       starting: places.filter(({ state }) => state === 'starting').length,
       queued: queue.size(),
-      busySeconds: places.reduce((sum, place) => sum + busyFor(place), busySeconds),
+      busySeconds: places.map((place) => place.busySeconds + busyFor(place)),
     }),
     async ready() {
       await warmed
