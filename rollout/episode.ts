@@ -68,6 +68,8 @@ export interface EpisodePlan {
   onParseError: OnParseError
   /** Whom the episode may ask beside its policy; nobody by default. */
   asked?: AskPlan
+  /** What the batch says of the task beside it, for a reward model that is asked. */
+  metadata?: JsonObject
   /** Whether turns are paid for progress, where the environment knows it. */
   progress?: boolean
 }

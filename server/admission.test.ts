@@ -1,5 +1,5 @@
 // Admission over HTTP: a grader that cannot work stops its batch early, with its own words in the progress.
-import { mkdtempSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
@@ -22,12 +22,38 @@ function environment(name: string, grade: string): string {
   step: (state) => ({ state, observation: { content: 'none', is_error: true }, audit: {} }),
   hear: (state) => state,
   reply: (state, said) => ({ state: { ...state, said }, end: 'final' }),
-  grade(state) { ${grade} },
+  grade(state, answers) { ${grade} },
   anchor: () => 'here',
 }
 `,
   )
   return file
+}
+
+/** A user's environment whose reward is a custom grader's. */
+const GRADED = `if (!answers.g) return { status: 'asks', asks: [{ kind: 'grade', id: 'g', grader: 'fickle', input: { spec: state.spec } }] }
+       const { status, reason, rewards } = answers.g
+       return status === 'scored' ? { status, rewards: { score: rewards.score } } : { status: 'unavailable', reason }`
+
+/** From its sixth task on, its author's typo is reached. */
+const FICKLE = `export const version = 1
+export default ({ spec }) =>
+  spec.index === 5 ? { status: 'scored', reward: spec.index / 20 } : { status: 'scored', score: spec.index / 20 }`
+
+/** A pack of 12 tasks with its grader. */
+function gradedPack(): string {
+  const pack = mkdtempSync(join(tmpdir(), 'paddock-pack-'))
+  mkdirSync(join(pack, 'tasks'))
+  writeFileSync(
+    join(pack, 'pack.yaml'),
+    'name: graded\nenvironment: graded\ntasks: tasks\ngraders:\n  fickle: fickle.mjs\n',
+  )
+  writeFileSync(join(pack, 'fickle.mjs'), FICKLE)
+  for (const index of many(12).keys()) {
+    const spec = { id: `t${index}`, request: arithmeticRequest(0), index }
+    writeFileSync(join(pack, 'tasks', `t${index}.json`), JSON.stringify(spec))
+  }
+  return pack
 }
 
 const SCORED = "return { status: 'scored', rewards: { score: state.spec.score ?? 1 } }"
@@ -42,11 +68,13 @@ beforeAll(async () => {
        ${SCORED}`,
     ),
     flat: environment('flat', SCORED),
+    unheard: environment('unheard', SCORED),
+    graded: environment('graded', GRADED),
   }
   // One episode at a time: what is admitted after a bad group shows at once.
   house = await openHouse({
     tokens: false,
-    settings: { environments, runtime: { max_episodes: 1 } },
+    settings: { environments, packs: [gradedPack()], runtime: { max_episodes: 1 } },
   })
 }, 60_000)
 afterAll(() => house.close())
@@ -120,6 +148,30 @@ describe('a grader that starts to write the wrong key in the middle of a batch',
     })
   })
 
+  test('does so where it is a custom grader of a pack', async () => {
+    const tasks = many(12).map((_, index) => ({ task: `graded/t${index}` }))
+    const request = { ...batch('graded', 'graded', [], flatToo), tasks }
+    const { id } = await house.api.submit(request)
+    const paused = await until(id, 'paused')
+    expect(paused).toMatchObject({
+      pause: { reason: 'contract', group: 'graded.g5' },
+      groups: { started: 6, ready: 5 },
+    })
+    expect(paused.pause?.message).toContain('"score" came as "reward"')
+    const { groups } = await house.api.lease(id, { max: 16, wait_s: 0 })
+    expect(groups.flatMap(({ episodes }) => episodes.map(({ reward }) => reward))).toEqual(
+      [0, 1, 2, 3, 4].flatMap((index) => [index / 20, index / 20]),
+    )
+    await house.api.ack(id, groups)
+    expect(await house.api.resume(id)).toMatchObject({ pause: null })
+    const rest = await house.run(request)
+    expect(rest.groups).toHaveLength(6)
+    expect(rest.progress).toMatchObject({
+      done: true,
+      groups: { settled: { acked: 11, dropped: 1 } },
+    })
+  })
+
   test('ends a batch of one group, and does not stop an evaluation', async () => {
     const one = await house.run(batch('one', 'turning', [{ broken: true }]))
     expect(one.progress).toMatchObject({ done: true, groups: { settled: { dropped: 1 } } })
@@ -131,6 +183,27 @@ describe('a grader that starts to write the wrong key in the middle of a batch',
     })
   })
 })
+
+test('a canary that says nothing of the graders has not passed', async () => {
+  const before = await canaries()
+  await house.setFaults({ kind: '500', rate: 1 })
+  const silent = await house.run(batch('silent', 'unheard', many(1)))
+  await house.setFaults()
+  expect(silent.progress.episodes.outcomes).toEqual({ infra_backend: 2 })
+  expect(await canaries()).toEqual({ ...before, silent: before.silent + 1 })
+  await house.run(batch('heard', 'unheard', many(2), flatToo))
+  const after = await canaries()
+  expect(after).toEqual({ ...before, silent: before.silent + 1, passed: before.passed + 1 })
+}, 60_000)
+
+async function canaries() {
+  const text = await (await fetch(`${house.url}/metrics`)).text()
+  const of = (result: string) =>
+    Number(
+      text.match(new RegExp(`paddock_canary_checks_total\\{result="${result}"\\} (\\d+)`))?.[1],
+    )
+  return { passed: of('passed'), refused: of('refused'), silent: of('silent') }
+}
 
 /** One reward a group: what is tested here is not its variance. */
 const flatToo = { groups: { attempts: 1, zero_variance: 'deliver' } }

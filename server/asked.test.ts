@@ -5,6 +5,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Simulator, startSimulator } from '../bench/simulator/server.ts'
 import type { BatchProgress, GroupCost } from '../protocol/batch.ts'
@@ -75,6 +76,8 @@ let others: Simulator
 let models: Server
 let count = 0
 const asked: string[] = []
+/** Of requests to the reward model, in order: path, body, and when each came. */
+const received: { path: string; body: Promise<JsonObject>; at: number }[] = []
 
 const script = (match: string, raw: string) => ({
   match,
@@ -113,10 +116,15 @@ beforeAll(async () => {
   models = createServer((request, response) => {
     const path = request.url ?? ''
     asked.push(path)
+    received.push({ path, body: json(request) as Promise<JsonObject>, at: performance.now() })
     const again = asked.filter((one) => one === path).length > 1
     const send = (status: number, body: string) => response.writeHead(status).end(body)
     if (path === '/good') send(200, '{"score": 0.25}')
     else if (path === '/flaky') send(again ? 200 : 503, '{"score": 0.75}')
+    else if (path === '/busy' && !again)
+      response.writeHead(429, { 'retry-after': '1' }).end('a moment')
+    else if (path === '/busy') send(200, '{"score": 0.5}')
+    else if (path === '/closed') response.writeHead(503, { 'retry-after': '3600' }).end('tomorrow')
     else if (path === '/extra') send(200, '{"score": 0.25, "bonus": 1}')
     else if (path === '/alias') send(200, '{"reward": 0.25}')
     else if (path === '/nan') send(200, '{"score": NaN}')
@@ -317,6 +325,32 @@ test.each([
   expect(came).toMatchObject({ outcome: 'ok', reward })
   expect(asked.filter((one) => one === path)).toHaveLength(requests)
   expect(came.cost.asked?.reward).toMatchObject({ requests: 1 })
+})
+
+test('a reward model is asked again when its Retry-After is over, and not at all where that is beyond its budget', async () => {
+  expect(await playOne({}, source('/busy', { timeout_s: 5 }))).toMatchObject({ reward: 0.5 })
+  const [first, second] = received.filter(({ path }) => path === '/busy')
+  expect(second!.at - first!.at).toBeGreaterThan(950)
+  const closed = await playOne({}, source('/closed', { budget_s: 20, retries: 3 }))
+  expect(closed).toMatchObject({ outcome: 'verifier_error', reward: null })
+  expect(closed.reason).toMatch(/status 503: tomorrow/)
+  expect(asked.filter((one) => one === '/closed')).toHaveLength(1)
+}, 30_000)
+
+test('a reward model is told the metadata that the batch gave the task', async () => {
+  const metadata = { reference: '42', row: [7] }
+  const tasks = [{ spec: { request: arithmeticRequest(0) }, environment: 'asker', metadata }]
+  await playOne({}, { ...source('/good'), tasks })
+  const { body } = received.findLast(({ path }) => path === '/good')!
+  expect(await body).toMatchObject({ task: expect.stringMatching(/^inline\//), metadata })
+})
+
+test('the progress tells by whom was asked, and what that cost', async () => {
+  const { progress, cost } = await playOne({ user: 'You are Ada.' }, { user: 'model' })
+  expect(cost.asked?.user).toMatchObject({ requests: 1 })
+  const { delivered, retried, dropped } = progress.groups.costs
+  expect(delivered.asked).toEqual(cost.asked)
+  expect([retried.asked, dropped.asked]).toEqual([undefined, undefined])
 })
 
 test.each([

@@ -30,6 +30,7 @@ export function rewardRequest(
     group: plan.group,
     batch: plan.batch,
     task: plan.task.id,
+    metadata: plan.metadata ?? {},
     seed: plan.seed,
     contract: `${plan.contract.name}@${plan.contract.version}`,
     outcome,

@@ -92,7 +92,8 @@ export const LABEL_LISTS = {
   store_item: ['batch', 'event', 'group', 'delivery', 'blob', 'turn', 'other'],
   store_kind: ['db'],
   pause_reason: ['operator', 'contract', 'waste', 'backend', 'disk', 'memory'],
-  canary_result: ['passed', 'refused'],
+  /** silent: nothing was graded, as where the backend is down. */
+  canary_result: ['passed', 'refused', 'silent'],
   skip_reason: ['zero_advantage', 'contract', 'stale', 'filtered', 'overlong', 'other'],
   dialect: ['native', 'slime', 'polar', 'other'],
   poll_result: ['groups', 'empty'],

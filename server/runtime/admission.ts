@@ -11,6 +11,7 @@ import {
 import type { BatchPlan } from './batch-plan.ts'
 import { firstReason } from './batch-progress.ts'
 import { type GroupRun, judge } from './group-run.ts'
+import type { KnownTask } from './tasks.ts'
 
 /** Told to a batch: its groups that may start now, and that it was paused. */
 interface AdmissionListener {
@@ -36,7 +37,7 @@ export interface Admission {
 
 /** What was seen to work, and what was wasted lately, is known over all batches. An evaluation is never stopped. */
 export function createAdmission(
-  onCanary: (result: 'passed' | 'refused') => void = () => {},
+  onCanary: (result: 'passed' | 'refused' | 'silent') => void = () => {},
 ): Admission {
   let state = noAdmission
 
@@ -50,7 +51,7 @@ export function createAdmission(
     state = next.state
     const pause = state.batches[event.batch]?.pause ?? null
     if (event.type === 'end' && canaries[event.combination] === event.group)
-      onCanary(pause?.group === event.group ? 'refused' : 'passed')
+      onCanary(pause?.group === event.group ? 'refused' : event.scored > 0 ? 'passed' : 'silent')
     if (pause && !before) onPause(pause)
     for (const group of next.started) start(group)
   }
@@ -101,11 +102,20 @@ function admitsAll(listener: AdmissionListener): BatchAdmission {
 }
 
 function candidateOf(plan: BatchPlan, { id, known }: GroupRun): Candidate {
-  const { environment, id: task } = known.task
-  // Custom graders are a pack's.
-  const [pack] = task.split('/')
-  const parts = [plan.contractLabel, environment, pack, plan.policy.backend]
-  return { group: id, combination: parts.join() }
+  return { group: id, combination: combinationOf(plan, known) }
+}
+
+/** Whoever has a hand in a reward: where one of them is another, nothing is known of it. */
+export function combinationOf(
+  { contractLabel, policy, asked }: Pick<BatchPlan, 'contractLabel' | 'policy' | 'asked'>,
+  { task, graders }: Pick<KnownTask, 'task' | 'graders'>,
+): string {
+  const models = [asked?.judge, asked?.user].map((chat) => chat && [chat.backend, chat.model])
+  const { environment } = task
+  return JSON.stringify([
+    ...[contractLabel, environment, graders, policy.backend, policy.url],
+    ...[models, asked?.reward?.url],
+  ])
 }
 
 function endOf(plan: BatchPlan, group: GroupRun): GroupEnd {

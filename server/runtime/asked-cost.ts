@@ -17,17 +17,30 @@ export function askedTotals(
   )
 }
 
-export function addTotals(one: Totals = {}, other: Totals = {}): Totals {
+/** By kind, `one` and `times` the other. */
+export function addTotals(one: Totals = {}, other: Totals = {}, times: 1 | -1 = 1): Totals {
   const sum = { ...one }
   for (const [name, added] of Object.entries(other)) {
     const before = sum[name as Kind] ?? NOTHING
     const keys = Object.keys(NOTHING) as (keyof AskedTotal)[]
     sum[name as Kind] = Object.fromEntries(
-      keys.map((key) => [key, before[key] + added[key]]),
+      // Seconds that were added up in another order differ in their last digits.
+      keys.map((key) => [key, Math.max(0, before[key] + times * added[key])]),
     ) as unknown as AskedTotal
   }
   return sum
 }
+
+/** Those of which there is anything, as a part of a cost. */
+export function askedPart(totals: Totals): Pick<GroupCost, 'asked'> {
+  const some = Object.entries(totals).filter(
+    ([, { requests, kept, seconds }]) => requests + kept > 0 || seconds > ROUNDING_S,
+  )
+  return some.length === 0 ? {} : { asked: Object.fromEntries(some) }
+}
+
+/** No wait is this short; a difference of two sums may be. */
+const ROUNDING_S = 1e-9
 
 const NOTHING: AskedTotal = {
   requests: 0,

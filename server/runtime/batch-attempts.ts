@@ -224,6 +224,7 @@ function episodePlan(
     seed: group.seed,
     policy: plan.policy,
     ...(plan.asked && { asked: plan.asked }),
+    ...(plan.asked?.reward && { metadata: group.metadata }),
     progress: reward.progress,
     contract: plan.contract,
     limits: {

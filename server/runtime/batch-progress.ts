@@ -3,6 +3,7 @@ import type { BatchProgress, GroupCost } from '../../protocol/batch.ts'
 import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import { moments } from '../../reward/statistics.ts'
 import { hasStarted, memberStarted } from '../../rollout/group.ts'
+import { addTotals, askedPart } from './asked-cost.ts'
 import type { GroupRun } from './group-run.ts'
 
 export function episodeProgress(groups: readonly GroupRun[]): BatchProgress['episodes'] {
@@ -68,7 +69,12 @@ function costOf(groups: readonly Pick<GroupRun, 'cost'>[]): GroupCost {
     prompt_tokens: total(groups, ({ cost }) => cost.prompt_tokens),
     completion_tokens: total(groups, ({ cost }) => cost.completion_tokens),
     seconds: total(groups, ({ cost }) => cost.seconds),
+    ...askedPart(askedOf(groups)),
   }
+}
+
+function askedOf(groups: readonly Pick<GroupRun, 'cost'>[]): NonNullable<GroupCost['asked']> {
+  return groups.reduce((sum, { cost }) => addTotals(sum, cost.asked), {})
 }
 
 /** All that was spent, less what each member's last attempt took. */
@@ -84,6 +90,7 @@ function lessFinal(groups: readonly GroupRun[]): GroupCost {
     completion_tokens: all.completion_tokens - final.completion_tokens,
     // Sums in another order differ in their last digits.
     seconds: Math.max(0, all.seconds - final.seconds),
+    ...askedPart(addTotals(all.asked, final.asked, -1)),
   }
 }
 

@@ -62,6 +62,7 @@ function keptPlan({ id, request, plan }: BatchEntry): BatchPlan {
         task: { id, environment, spec: {} },
         description: { title: '', limits: {} },
         contract: rest.contract,
+        graders: '',
       }
       return { known, seed, metadata: asked.tasks[index]?.metadata ?? {} }
     }),

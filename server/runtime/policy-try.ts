@@ -4,6 +4,7 @@ import type { HttpReply } from '../../rollout/request.ts'
 import { post } from './http-post.ts'
 import type { Patience } from './patience.ts'
 import type { Redaction } from './redaction.ts'
+import { retryAfterMs } from './retry-after.ts'
 import { createStopwatch, type PaceLimits, type Stopwatch, TooSlow } from './stopwatch.ts'
 
 /** A request that brought no reply worth reading. */
@@ -48,7 +49,7 @@ export async function tryPost(
   const pace = limits && createStopwatch(limits)
   try {
     const reply = redaction.reply(await post(pool, path, headers, body, patience, pace))
-    const again = retryAfter(reply.status, reply.headers)
+    const again = retryAfterMs(reply)
     return { answer: { kind: 'reply', ...reply }, code: codeClass(reply.status), again, pace }
   } catch (thrown) {
     const error = thrown as Error & { code?: string }
@@ -67,24 +68,6 @@ function missed(answer: PolicyFailure, code: CodeClass, again: number | null): T
 
 export function failure(outcome: PolicyFailure['outcome'], reason: string): PolicyFailure {
   return { kind: 'failure', outcome, reason }
-}
-
-/** A Retry-After beyond this is not waited for (OPS R8). */
-const MAX_RETRY_AFTER_MS = 30_000
-
-/** A sampled answer is never asked for again; a refusal before any token may be. */
-function retryAfter(status: number, headers: Record<string, string>): number | null {
-  if (status !== 429 && status < 500) return null
-  const wait = retryAfterMs(headers['retry-after'])
-  return wait > MAX_RETRY_AFTER_MS ? null : wait
-}
-
-/** RFC 9110 10.2.3: whole seconds, or a date. What is neither asks for no wait. */
-function retryAfterMs(value = ''): number {
-  const seconds = /^\s*\d+(\.\d+)?\s*$/.test(value)
-    ? Number(value)
-    : (Date.parse(value) - Date.now()) / 1000
-  return Number.isFinite(seconds) ? Math.max(0, seconds * 1000) : 0
 }
 
 function classify(error: Error & { code?: string }): Pick<Tried, 'code' | 'again'> {

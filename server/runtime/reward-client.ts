@@ -2,6 +2,7 @@
 import type { HttpReply, RewardRequest } from '../../rollout/request.ts'
 import type { GuardedHttp } from './guarded-url.ts'
 import { openPatience } from './patience.ts'
+import { retryAfterMs } from './retry-after.ts'
 
 const FIRST_BACKOFF_MS = 200
 
@@ -23,9 +24,12 @@ export async function askRewardModel(
         timeoutMs: Math.min(timeoutMs, left),
         signal,
       })
-      const again = reply.status === 0 || reply.status === 429 || reply.status >= 500
-      if (!again || tries > retries || patience.ended()) return told(reply, tries)
-      await patience.wait(FIRST_BACKOFF_MS * 2 ** (tries - 1))
+      const asked = reply.status === 0 ? 0 : retryAfterMs(reply)
+      if (asked === null || tries > retries || patience.ended()) return told(reply, tries)
+      const pause = Math.max(asked, FIRST_BACKOFF_MS * 2 ** (tries - 1))
+      // What could not be asked before the budget ends is told now.
+      if (performance.now() + pause >= end) return told(reply, tries)
+      await patience.wait(pause)
       if (patience.ended()) return told(reply, tries)
     }
   } finally {

@@ -17,6 +17,8 @@ export interface KnownTask {
   description: TaskDescription
   /** The environment's own. */
   contract: RewardContract
+  /** Custom graders that it may name, with their hashes, in one digest. */
+  graders: string
 }
 
 export interface TaskCatalogue {
@@ -44,11 +46,13 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
   const refused: TaskCatalogue['refused'] = []
   /** Descriptions of inline specs by the hash of what was checked. */
   const passed = new Map<string, TaskDescription>()
+  const allGraders = gradersDigest(packs)
   for (const pack of packs) {
     const contract = contractOf(contracts, pack.environment, `pack ${pack.name}`)
     for (const file of pack.files)
       if ('problem' in file)
         refused.push({ id: `${pack.name}/${file.file}`, problem: file.problem.message })
+    const graders = gradersDigest([pack])
     const tasks = (await specsOf(pack, pool)).map((spec) => ({
       environment: pack.environment,
       id: `${pack.name}/${specId(spec)}`,
@@ -57,7 +61,8 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
     const checked = await inspectAll(tasks, pool)
     for (const [index, task] of tasks.entries()) {
       const { problems = [], description = null } = checked[index] ?? {}
-      if (description && !known.has(task.id)) known.set(task.id, { task, description, contract })
+      if (description && !known.has(task.id))
+        known.set(task.id, { task, description, contract, graders })
       else refused.push({ id: task.id, problem: problems[0]?.message ?? 'its id occurs twice' })
     }
   }
@@ -91,7 +96,8 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
       const id = `inline/${specId(spec)}`
       const hash = digest([environment, spec, gate], 64)
       const before = passed.get(hash)
-      if (before) return { task: { id, environment, spec }, description: before, contract }
+      const known = { task: { id, environment, spec }, contract, graders: allGraders }
+      if (before) return { ...known, description: before }
       const job = { tasks: [{ environment, id, spec }], gate }
       const [checked] = await pool.run('inspect', job).catch((cause) => {
         if (!(cause instanceof WorkerLost)) throw cause
@@ -107,12 +113,16 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
         throw new PaddockError('invalid_task', 'the spec has no description', { path })
       if (passed.size >= MAX_PASSED_SPECS) passed.clear()
       passed.set(hash, checked.description)
-      return { task: { id, environment, spec }, description: checked.description, contract }
+      return { ...known, description: checked.description }
     },
     refused,
     specs: () => [...known.values()],
     packHash: (pack) => packs.find(({ name }) => name === pack)?.hash ?? null,
   }
+}
+
+function gradersDigest(packs: readonly Pack[]): string {
+  return digest(packs.flatMap(({ graders }) => Object.values(graders).map(({ hash }) => hash)))
 }
 
 async function specsOf({ environment, generated, files }: Pack, pool: Pool): Promise<JsonObject[]> {

@@ -159,7 +159,7 @@ export const CONTRACT = {
   canary_checks_total: counter(
     'result:canary_result',
     'groups',
-    'First groups of a new combination of contract, grader, environment and backend, by what their check came to',
+    'First groups of a new combination of contract, graders, environment, backend and other models asked, by what their check came to',
   ),
   parser_turns_total: counter('env', 'turns', 'Turns parsed'),
   parser_errors_total: counter(
