@@ -45,7 +45,7 @@ beforeAll(async () => {
   const urls = (...backends: Backend[]) => backends.map(({ proxy }) => proxy.url)
   house = await openHouse({
     backends: {
-      raw: { dialect: 'sglang', urls: urls(raw) },
+      raw: { dialect: 'sglang', urls: urls(raw), logprobs_mode: 'raw' },
       endless: { dialect: 'sglang', urls: urls(endless) },
       eater: { dialect: 'vllm', urls: urls(eater) },
       mixed: { dialect: 'vllm', urls: urls(eater, healthy) },
@@ -98,6 +98,7 @@ test.each([0.5, 1])(
     const kept = row?.logprobs.filter((_, index) => row.mask[index] === 1) ?? []
     expect(kept.length).toBeGreaterThan(5)
     expect(kept).toEqual(came.map(([logprob]) => Math.fround(logprob)))
+    expect(groups[0]?.policy.logprobs_mode).toBe('raw')
   },
 )
 
@@ -109,6 +110,7 @@ test('B02: ids that an engine’s tool parser lost are refused against usage, an
     expect(reason).toContain('token_ids')
     expect(reason).toContain('usage.completion_tokens')
   }
+  expect(groups[0]?.policy.logprobs_mode).toBe('unknown')
 })
 
 test('B02: the next attempt asks another endpoint first', async () => {

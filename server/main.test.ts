@@ -62,6 +62,25 @@ describe('paddock', () => {
   })
 })
 
+describe('paddock doctor', () => {
+  test.each([
+    [['--mode', 'voice'], 'Allowed choices are chat, tokens.'],
+    [['--backend', 'mian'], 'expected one of the backends of paddock.yaml (none), got mian'],
+  ])('%j is wrong usage: exit code 2', async (args, sentence) => {
+    const { out, err, code } = await paddock(['doctor', ...args])
+    expect([out, code]).toEqual(['', 2])
+    expect(err).toContain(sentence)
+  })
+
+  test('a dead endpoint is a finding: exit code 1', async () => {
+    const args = ['doctor', '--url', 'http://127.0.0.1:9', '--pack', 'arithmetic']
+    const { out, code } = await paddock(args)
+    expect(code).toBe(1)
+    expect(out).toMatch(/^✗ endpoint +endpoint_dead$/m)
+    expect(out).toContain('1 finding')
+  })
+})
+
 describe('paddock config', () => {
   test('settings are printed in the order flag, variable, default', async () => {
     const { out, code } = await paddock(['config', '--port', '7'], '', {

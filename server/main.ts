@@ -300,7 +300,10 @@ program
   .option('--model <name>', "default: the backend's, else the one that is served")
   .option('--model-dir <folder>', "its tokenizer and template; default: the backend's")
   .addOption(
-    new Option('--mode <mode>', 'how batches will ask').choices(['chat', 'tokens']).default('chat'),
+    new Option('--mode <mode>', "how batches will ask; default: the dialect's first").choices([
+      'chat',
+      'tokens',
+    ]),
   )
   .option('--pack <name>', 'whose tasks are played', 'office')
   .option('--reads <fields>', 'reward fields that the trainer reads, as score,safety', names, [])

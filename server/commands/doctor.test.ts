@@ -1,6 +1,9 @@
 // `paddock doctor` as its users see it: lines, JSON, exit codes.
+import { once } from 'node:events'
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -46,7 +49,7 @@ test('a healthy house is told in one plain line a check, with what a batch would
   expect(out).toMatch(/^✓ cost .*10 played, \d+ scored; 256 would cost .* tokens/m)
   expect(code).toBe(0)
   expect(await readdir(ledger.path)).toEqual([])
-}, 120_000)
+}, 240_000)
 
 test('findings are explained below the lines, and the exit code is 1', async () => {
   const { code, out } = await examine({ reads: ['scor'] })
@@ -68,6 +71,26 @@ test('an engine is examined by its address alone', async () => {
   const { code, out } = await examine({ url: simulator.url, json: true }, { backends: {} })
   expect(JSON.parse(out)).toMatchObject({ healthy: true, subject: { model: 'qwen3-8b' } })
   expect(code).toBe(0)
+}, 60_000)
+
+test('every endpoint of a backend is asked, and none sees a key that is not its own', async () => {
+  const keys: unknown[] = []
+  const stranger = createServer((request, response) => {
+    keys.push(request.headers.authorization)
+    response.writeHead(503).end()
+  }).listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  const { port } = stranger.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}`
+  const main = { dialect: 'vllm', model: 'qwen3-8b', api_key: 'sk-plum' }
+  const both = { main: { ...main, urls: [simulator.url, url] } }
+  const { out } = await examine({}, { backends: both })
+  expect(out).toContain(`endpoint_refuses: ${url}: status 503`)
+  expect(new Set(keys)).toEqual(new Set(['Bearer sk-plum']))
+  keys.length = 0
+  await examine({ url }, { backends: { main: { ...main, url: simulator.url } } })
+  expect(new Set(keys)).toEqual(new Set([undefined]))
+  stranger.close()
 }, 60_000)
 
 test.each([

@@ -21,7 +21,7 @@ export interface DoctorOptions {
   dialect?: Backend['dialect'] | undefined
   model?: string | undefined
   modelDir?: string | undefined
-  mode: Subject['mode']
+  mode?: Subject['mode'] | undefined
   pack: string
   reads: readonly string[]
   temperature: number
@@ -44,14 +44,18 @@ export async function doctor(
   { stdout, stderr }: Streams = process,
 ): Promise<number> {
   const backend = backendOf(config, options)
-  const asker = createAsker(options.backend, backend, options.timeout * 1000)
+  const mode = modeOf(backend, options.mode)
+  const [first, ...others] = backend.urls.map((url) =>
+    createAsker(options.backend, backend, options.timeout * 1000, url),
+  )
+  const askers = [first as Asker, ...others] as const
   try {
     const models = backend.model_dir === undefined ? {} : { [options.backend]: backend.model_dir }
     const house = await openHouse(config, options.pack, models)
-    const subject = await subjectOf(backend, options, asker)
+    const subject = await subjectOf({ ...backend, mode }, options, askers[0])
     const found = await examine(
       {
-        ...{ ...house, subject, asker, reads: options.reads, ledger: config.ledger },
+        ...{ ...house, subject, askers, reads: options.reads, ledger: config.ledger },
         temperature: options.temperature,
         answerTokens: options.maxTokens,
         maxTurns: MAX_TURNS,
@@ -64,7 +68,7 @@ export async function doctor(
     stdout.write(options.json ? reportJson(subject, results) : reportText(results, colour))
     return findingsOf(results).length > 0 ? 1 : 0
   } finally {
-    await asker.close()
+    await Promise.all(askers.map((asker) => asker.close()))
   }
 }
 
@@ -85,7 +89,7 @@ export async function runDoctor(
 /** The default of a batch's `limits.max_turns`. */
 const MAX_TURNS = 20
 
-function backendOf(config: Config, { backend: name, url, mode, ...given }: DoctorOptions): Backend {
+function backendOf(config: Config, { backend: name, url, ...given }: DoctorOptions): Backend {
   const known = Object.hasOwn(config.backends, name) ? config.backends[name] : undefined
   if (!known && url === undefined) {
     const names = Object.keys(config.backends).join(', ') || 'none'
@@ -95,21 +99,33 @@ function backendOf(config: Config, { backend: name, url, mode, ...given }: Docto
     )
   }
   const base: Backend = known ?? { ...UNCONFIGURED, urls: [] }
-  const backend: Backend = {
-    ...base,
-    ...(url !== undefined && { urls: [checkedUrl(url)] }),
+  return {
+    ...(url === undefined ? base : elsewhere(base, url)),
     ...(given.dialect !== undefined && { dialect: given.dialect }),
     ...(given.model !== undefined && { model: given.model }),
     ...(given.modelDir !== undefined && { model_dir: given.modelDir }),
   }
-  if (!dialects[backend.dialect].modes.some((one) => one === mode))
-    throw new PaddockError('invalid_config', `${backend.dialect} is not asked in mode ${mode}`)
-  if (mode === 'tokens' && backend.model_dir === undefined)
+}
+
+/** The backend at another address, which does not see the backend's key. */
+function elsewhere({ api_key, ...base }: Backend, url: string): Backend {
+  const { origin } = new URL(checkedUrl(url))
+  const trusted = base.urls.some((one) => new URL(one).origin === origin)
+  return { ...base, urls: [url], ...(trusted && api_key !== undefined && { api_key }) }
+}
+
+/** Where nothing is said: chat, or the only mode that the dialect has. */
+function modeOf({ dialect, model_dir }: Backend, asked: Subject['mode'] | undefined) {
+  const modes: readonly Subject['mode'][] = dialects[dialect].modes
+  const mode = asked ?? (modes[0] as Subject['mode'])
+  if (!modes.includes(mode))
+    throw new PaddockError('invalid_config', `${dialect} is not asked in mode ${mode}`)
+  if (mode === 'tokens' && model_dir === undefined)
     throw new PaddockError(
       'invalid_config',
       'mode tokens needs the model’s files: give --model-dir',
     )
-  return backend
+  return mode
 }
 
 /** As the settings complete a backend that says only where it is. */
@@ -128,15 +144,16 @@ function checkedUrl(text: string): string {
 }
 
 async function subjectOf(
-  backend: Backend,
-  { backend: name, mode, episodeTokens, batchEpisodes }: DoctorOptions,
+  backend: Backend & Pick<Subject, 'mode'>,
+  { backend: name, episodeTokens, batchEpisodes }: DoctorOptions,
   asker: Asker,
 ): Promise<Subject> {
   return {
     backend: name,
-    url: backend.urls[0] as string,
     dialect: backend.dialect,
-    mode,
+    mode: backend.mode,
+    stream: backend.stream,
+    firstPrompt: backend.first_prompt,
     model: backend.model || ((await servedModel(asker)) ?? 'unknown'),
     toolFormat: backend.tool_format ?? 'hermes',
     thinking: backend.thinking ?? 'none',

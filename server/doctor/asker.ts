@@ -1,4 +1,4 @@
-// Asks one backend as episodes do, through the policy client, and beside it the routes by which engines describe themselves.
+// Asks one endpoint of a backend as episodes do, through the policy client, and beside it the routes by which engines describe themselves.
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import type { HttpRequest } from '../../rollout/policy/dialect.ts'
 import type { Backend } from '../config.ts'
@@ -7,6 +7,8 @@ import { createPolicyClient } from '../runtime/policy-client.ts'
 import type { PolicyAnswer } from '../runtime/policy-try.ts'
 
 export interface Asker {
+  /** Of the endpoint, without a password. */
+  url: string
   /** Never rejects. */
   post(request: HttpRequest): Promise<PolicyAnswer>
   /** The status, and the JSON object where one came; null where nobody answers. */
@@ -17,7 +19,13 @@ export interface Asker {
 /** A description of itself comes at once, or the engine is not asked for it. */
 const GET_TIMEOUT_MS = 5000
 
-export function createAsker(name: string, backend: Backend, timeoutMs: number): Asker {
+export function createAsker(
+  name: string,
+  { urls, ...rest }: Backend,
+  timeoutMs: number,
+  url: string = urls[0] as string,
+): Asker {
+  const backend: Backend = { ...rest, urls: [url] }
   const unheard = () => {}
   const client = createPolicyClient({ [name]: backend }, createPolicyBoard(), {
     backendTry: unheard,
@@ -27,11 +35,12 @@ export function createAsker(name: string, backend: Backend, timeoutMs: number): 
     firstToken: unheard,
     tokenGap: unheard,
   })
-  const { origin, pathname } = new URL(backend.urls[0] as string)
+  const { origin, pathname } = new URL(url)
   const base = origin + pathname.replace(/\/(v1\/?)?$/, '')
   const headers = new Headers()
   if (backend.api_key !== undefined) headers.set('authorization', `Bearer ${backend.api_key}`)
   return {
+    url: origin + pathname.replace(/\/$/, ''),
     post: (request) =>
       client.ask(
         { ...request, kind: 'policy', backend: name, turn: 0, aborts: 0 },

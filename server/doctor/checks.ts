@@ -52,13 +52,20 @@ const CHECKS: readonly Check[] = [
   { name: 'cost', asksEngine: true, judge: checkEpisodes },
 ]
 
+/** Checks without which the others say nothing. */
+const FIRST = ['endpoint', 'dialect']
+
 export type CheckResult = { check: string } & Verdict
 
-/** Every check's verdict, in order. Where the endpoint has a finding, what asks the engine is not judged. */
+/** Every check's verdict, in order. Where nobody answers, or somebody else, what asks the engine is not judged. */
 export function judge(evidence: Evidence): CheckResult[] {
-  const isDead = checkEndpoint(evidence).status === 'finding'
+  const first = CHECKS.find(
+    ({ name, judge }) => FIRST.includes(name) && judge(evidence).status === 'finding',
+  )
   return CHECKS.map(({ name, asksEngine, judge }) => ({
     check: name,
-    ...(asksEngine && isDead ? notChecked('the endpoint comes first') : judge(evidence)),
+    ...(asksEngine && first && first.name !== name
+      ? notChecked(`the ${first.name} comes first`)
+      : judge(evidence)),
   }))
 }

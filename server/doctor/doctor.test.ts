@@ -7,7 +7,7 @@ import { type Simulator, startSimulator } from '../../bench/simulator/server.ts'
 import { loadConfig } from '../config.ts'
 import { scripts } from '../testkit/house.testkit.ts'
 import { backendAt } from '../testkit/policy-client.testkit.ts'
-import { createAsker } from './asker.ts'
+import { type Asker, createAsker } from './asker.ts'
 import { type CheckResult, judge } from './checks.ts'
 import type { Subject } from './evidence.ts'
 import { examine } from './examine.ts'
@@ -52,14 +52,27 @@ beforeAll(async () => {
   house.without = await openHouse(SETTINGS, 'arithmetic', {})
 }, 120_000)
 
-async function examined(url: string, { dialect, mode, files }: Way): Promise<CheckResult[]> {
-  const asker = createAsker('main', backendAt([url], { dialect }), 60_000)
+async function examined(
+  url: string,
+  { dialect, mode, files }: Way,
+  some: Partial<Subject> = {},
+  timeoutMs = 60_000,
+): Promise<CheckResult[]> {
+  const { stream = false } = some
+  const asker = createAsker('main', backendAt([url], { dialect, stream }), timeoutMs)
   const subject: Subject = {
-    ...{ backend: 'main', url, dialect, mode, model: 'qwen3-8b', toolFormat: 'hermes' },
-    ...{ thinking: 'none', logprobsMode: 'unknown', episodeTokens: 16_384, batchEpisodes: 256 },
+    ...{ backend: 'main', dialect, mode, model: 'qwen3-8b', stream: false },
+    ...{ firstPrompt: 'template', toolFormat: 'hermes', thinking: 'none' },
+    ...{ logprobsMode: 'unknown', episodeTokens: 16_384, batchEpisodes: 256, ...some },
   }
   const patient = {
-    ...{ ...house[files], subject, asker, reads: ['score'], ledger: SETTINGS.ledger },
+    ...{
+      ...house[files],
+      subject,
+      askers: [asker] as [Asker],
+      reads: ['score'],
+      ledger: SETTINGS.ledger,
+    },
     ...{ temperature: 1, answerTokens: 1024, maxTurns: 20, episodes: 10 },
   }
   try {
@@ -70,12 +83,17 @@ async function examined(url: string, { dialect, mode, files }: Way): Promise<Che
 }
 
 /** The simulator is healthy again when it has been examined. */
-async function examinedWith(kind: string, way: Way): Promise<CheckResult[]> {
+async function examinedWith(
+  kind: string,
+  way: Way,
+  some: Partial<Subject> = {},
+  timeoutMs?: number,
+): Promise<CheckResult[]> {
   const plant = (faults: object[]) =>
     fetch(`${healthy}/simulator/faults`, { method: 'POST', body: JSON.stringify({ faults }) })
   await plant([{ kind }])
   try {
-    return await examined(healthy, way)
+    return await examined(healthy, way, some, timeoutMs)
   } finally {
     await plant([])
   }
@@ -103,7 +121,6 @@ describe.each(WAYS.map((way) => ({ name: nameOf(way), way })))('$name', ({ way }
     // Whoever sends token ids has rendered and listed the tools, and gets back what no parser has touched.
     ...(way.mode === 'chat'
       ? ([
-          ['eaten', 'tags_eaten'],
           ['toolcalls', 'tags_eaten'],
           ['reasoning', 'tags_eaten'],
           ['dropstools', 'tools_missing'],
@@ -135,5 +152,62 @@ describe.each(WAYS.map((way) => ({ name: nameOf(way), way })))('$name', ({ way }
   it('B01: finds log-probabilities before the temperature, by asking one prompt at two temperatures', async () => {
     const url = await simulate({ logprobsMode: 'raw' })
     expect(codes(await examined(url, way))).toEqual(['raw_logprobs'])
+  }, 60_000)
+
+  if (way.mode === 'chat')
+    it('B02: says that the engine’s parser eats the markup', async () => {
+      expect(codes(await examinedWith('eaten', way))).toEqual(['tags_eaten'])
+    }, 60_000)
+})
+
+const [CHAT, , TOKENS] = WAYS
+const detailOf = (results: CheckResult[], name: string) =>
+  results.find(({ check }) => check === name)
+
+describe('paddock doctor', () => {
+  it('M07: an engine that answers everything but completions is found by asking for one token', async () => {
+    expect(codes(await examinedWith('hang', CHAT, {}, 1500))).toEqual(['endpoint_silent'])
+  }, 60_000)
+
+  it('finds an engine that fails, a model that is not served, and a reply that is broken', async () => {
+    expect(codes(await examinedWith('500', CHAT))).toEqual(['endpoint_refuses'])
+    expect(codes(await examined(healthy, CHAT, { model: 'qwen4' }))).toEqual(['model_unknown'])
+    expect(codes(await examinedWith('nan', CHAT))).toEqual(['reply_broken'])
+  }, 60_000)
+
+  it('finds an echo of another temperature', async () => {
+    expect(codes(await examinedWith('echo', CHAT))).toEqual(['temperature_ignored'])
+  }, 60_000)
+
+  it('examines streams', async () => {
+    for (const way of [CHAT, TOKENS]) {
+      expect(codes(await examined(healthy, way, { stream: true }))).toEqual([])
+      expect(codes(await examinedWith('misaligned', way, { stream: true }))).toEqual([
+        'lengths_differ',
+      ])
+    }
+  }, 60_000)
+
+  it('finds that the template drops thoughts before a user message, unless the tape keeps them', async () => {
+    const style = { format: 'hermes' as const, thinking: true, mix: { correct: 1 } }
+    const url = await simulate({ style })
+    const dropped = await examined(url, CHAT, { thinking: 'auto' })
+    expect(codes(dropped)).toEqual(['reasoning_dropped'])
+    expect(codes(await examined(url, TOKENS, { thinking: 'auto' }))).toEqual([])
+  }, 60_000)
+
+  it('finds that the template writes calls in another form than is read', async () => {
+    const style = { format: 'qwen3-coder' as const, thinking: false, mix: { correct: 1 } }
+    const results = await examined(await simulate({ style }), CHAT, { toolFormat: 'qwen3-coder' })
+    expect(codes(results)).toEqual(['round_trip'])
+  }, 60_000)
+
+  it('takes raw log-probabilities where the settings say so, and only there', async () => {
+    const url = await simulate({ logprobsMode: 'raw' })
+    const raw = await examined(url, TOKENS, { logprobsMode: 'raw' })
+    expect(codes(raw)).toEqual([])
+    expect(detailOf(raw, 'logprobs')).toMatchObject({ detail: 'raw, as the settings say' })
+    const processed = await examined(healthy, TOKENS, { logprobsMode: 'raw' })
+    expect(codes(processed)).toEqual(['logprobs_mode_differs'])
   }, 60_000)
 })

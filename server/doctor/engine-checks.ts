@@ -1,38 +1,41 @@
 // What the engine's replies say of it: is it alive, complete, sampled as asked. Pure: evidence in, a verdict out.
 import type { Completion, PolicyReply, ReplyFault } from '../../rollout/policy/dialect.ts'
-import type { Evidence, Probe } from './evidence.ts'
+import type { EndpointProbe, EngineFacts, Evidence, Probe, Subject } from './evidence.ts'
 import { type FindingCode, found, healthy, notChecked, type Verdict } from './findings.ts'
 
 const NO_REPLY = 'no reply to judge by'
 
-export function checkEndpoint({ engine, first, subject }: Evidence): Verdict {
-  const { answer, loose } = first
-  if (answer.kind === 'failure') {
-    const said = answer.reason || 'no answer in time'
-    if (!engine.listens) return found('endpoint_dead', `${subject.url} does not answer: ${said}`)
-    return found(
-      'endpoint_silent',
-      `${subject.url} answers, but a completion of one token: ${said}`,
-    )
+export function checkEndpoint({ endpoints, engine, subject }: Evidence): Verdict {
+  for (const endpoint of endpoints) {
+    const finding = endpointFinding(endpoint, engine, subject)
+    if (finding) return finding
   }
-  if (answer.status < 400 || loose?.kind === 'context_length')
-    return healthy(`${subject.url} completes`)
-  const said = loose && 'message' in loose ? loose.message : `status ${answer.status}`
-  if (engine.models && !engine.models.includes(subject.model))
-    return found(
-      'model_unknown',
-      `the engine serves ${engine.models.join(', ')}, not ${subject.model}`,
-    )
-  if (answer.status === 404) return found('other_dialect', `asked as ${subject.dialect}: ${said}`)
-  return found('endpoint_refuses', said)
+  return healthy(`${endpoints.map(({ url }) => url).join(', ')}: one token came`)
 }
 
-/** What the engine says it is can only be told: gateways say nothing, or something of their own. */
-export function checkDialect({ engine, subject }: Evidence): Verdict {
-  const release = engine.release ?? 'release not told'
-  return healthy(
-    `${subject.dialect} in mode ${subject.mode}, ${engine.owner ?? 'engine'} ${release}`,
-  )
+function endpointFinding(
+  { url, listens, answer, loose }: EndpointProbe,
+  { models }: EngineFacts,
+  { model, dialect }: Subject,
+): Verdict | null {
+  if (answer.kind === 'failure') {
+    const said = answer.reason || 'nothing in time'
+    if (!listens) return found('endpoint_dead', `${url} does not answer: ${said}`)
+    return found('endpoint_silent', `${url} answers, but asked for one token: ${said}`)
+  }
+  if (answer.status < 400 || loose?.kind === 'context_length') return null
+  const said = loose && isFault(loose) ? loose.message : `status ${answer.status}`
+  if (models && !models.includes(model))
+    return found('model_unknown', `${url} serves ${models.join(', ')}, not ${model}`)
+  if (answer.status === 404) return found('other_dialect', `${url}, asked as ${dialect}: ${said}`)
+  return found('endpoint_refuses', `${url}: ${said}`)
+}
+
+export function checkDialect({ engine: { kind, release }, subject }: Evidence): Verdict {
+  const { dialect, mode } = subject
+  if (kind !== null && kind !== (dialect === 'sglang' ? 'sglang' : 'vllm'))
+    return found('other_dialect', `it is ${kind} by its routes, and is asked as ${dialect}`)
+  return healthy(`${dialect} in mode ${mode}, ${release ?? 'release not told'}`)
 }
 
 export function checkReplies({ warm }: Evidence): Verdict {
@@ -143,11 +146,9 @@ export function checkSeed({ warm, again, greedy }: Evidence): Verdict {
   return found('seed_ignored', 'the same seed gave two different completions')
 }
 
-export function checkContext({ engine, subject, toolTurns, warm, first }: Evidence): Verdict {
-  const replies = [
-    first.loose,
-    ...[...warm, ...toolTurns.map(({ probe }) => probe)].map((p) => p.loose),
-  ]
+export function checkContext({ engine, subject, toolTurns, warm, endpoints }: Evidence): Verdict {
+  const probes = [...warm, ...toolTurns.map(({ probe }) => probe)]
+  const replies = [...endpoints, ...probes].map(({ loose }) => loose)
   const refused = replies.find((reply) => reply?.kind === 'context_length')
   if (refused && isFault(refused))
     return found('context_short', `a first prompt does not fit: ${refused.message}`)
@@ -164,14 +165,16 @@ export function checkContext({ engine, subject, toolTurns, warm, first }: Eviden
 /** What NTP keeps is far below it, and so is the rounding of the header to seconds with a slow reply. */
 const MAX_SKEW_S = 30
 
-export function checkClock({ skewSeconds }: Evidence): Verdict {
-  if (skewSeconds === null) return notChecked('the backend tells no Date')
-  const off = Math.round(Math.abs(skewSeconds))
-  if (off <= MAX_SKEW_S) return healthy(`within ${MAX_SKEW_S} s of ours`)
-  return found(
-    'clock_skew',
-    `its clock is ${off} s ${skewSeconds > 0 ? 'behind' : 'ahead of'} ours`,
+export function checkClock({ endpoints }: Evidence): Verdict {
+  const told = endpoints.flatMap(({ url, skewSeconds: skew }) =>
+    skew === null ? [] : [{ url, skew }],
   )
+  if (told.length === 0) return notChecked('the backend tells no Date')
+  const worst = told.reduce((a, b) => (Math.abs(b.skew) > Math.abs(a.skew) ? b : a))
+  const off = Math.round(Math.abs(worst.skew))
+  if (off <= MAX_SKEW_S) return healthy(`within ${MAX_SKEW_S} s of ours`)
+  const side = worst.skew > 0 ? 'behind' : 'ahead of'
+  return found('clock_skew', `the clock of ${worst.url} is ${off} s ${side} ours`)
 }
 
 /** What was said in each probe: its ids, or where there are none its text. */

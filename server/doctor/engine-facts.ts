@@ -3,18 +3,17 @@ import { isPlainObject, type JsonObject, type JsonValue } from '../../protocol/j
 import type { Asker } from './asker.ts'
 import type { EngineFacts } from './evidence.ts'
 
-/** vLLM: /version, /weight_info. SGLang: /get_server_info, /get_weight_version. Both: /v1/models, /health. */
+/** vLLM: /version, /weight_info. SGLang: /get_server_info, /get_weight_version. Both: /v1/models. */
 export async function engineFacts(asker: Asker, model: string): Promise<EngineFacts> {
-  const paths = ['/v1/models', '/health', '/version', '/get_server_info'] as const
-  const [models, health, version, server] = await Promise.all(paths.map(asker.get))
+  const paths = ['/v1/models', '/version', '/get_server_info'] as const
+  const [models, version, server] = await Promise.all(paths.map(asker.get))
   const [vllmWeights, sglangWeights] = await Promise.all(
     ['/weight_info', '/get_weight_version'].map(asker.get),
   )
   const cards = cardsOf(models?.json)
   const card = cards?.find(({ id }) => id === model) ?? cards?.[0]
   return {
-    listens: [models, health].some((answer) => answer !== null),
-    owner: text(card?.owned_by),
+    kind: kindOf(version?.json != null, server?.json != null, card),
     release: text(version?.json?.version) ?? text(server?.json?.version),
     models: cards?.flatMap(({ id }) => text(id) ?? []) ?? null,
     maxModelLen: count(card?.max_model_len) ?? count(server?.json?.context_length),
@@ -27,6 +26,11 @@ export async function engineFacts(asker: Asker, model: string): Promise<EngineFa
 export async function servedModel(asker: Asker): Promise<string | null> {
   const [card] = cardsOf((await asker.get('/v1/models'))?.json) ?? []
   return text(card?.id)
+}
+
+function kindOf(isVllm: boolean, isSglang: boolean, card?: JsonObject): EngineFacts['kind'] {
+  if (isSglang || card?.owned_by === 'sglang') return isVllm ? null : 'sglang'
+  return isVllm ? 'vllm' : null
 }
 
 function cardsOf(models: JsonObject | null | undefined): JsonObject[] | null {

@@ -9,12 +9,13 @@ import type { PolicyAnswer } from '../runtime/policy-try.ts'
 /** Who is examined, and what will be asked of it. */
 export interface Subject {
   backend: string
-  url: string
   dialect: DialectName
   mode: 'chat' | 'tokens'
   model: string
   toolFormat: ToolFormat
   thinking: ThinkingMode
+  stream: boolean
+  firstPrompt: 'template' | 'tokenize'
   /** What the settings say of the log-probabilities. */
   logprobsMode: LogprobsMode
   /** Sampled tokens of one episode at most. */
@@ -35,13 +36,24 @@ export interface Probe {
 
 /** What the engine says of itself; null where it does not. */
 export interface EngineFacts {
-  /** Whether anything answered over HTTP. */
-  listens: boolean
-  owner: string | null
+  /** By the routes that only one of them has; null where both or none answered. */
+  kind: 'vllm' | 'sglang' | null
   release: string | null
   models: string[] | null
   maxModelLen: number | null
   weightVersion: string | null
+}
+
+/** One endpoint asked for one token. */
+export interface EndpointProbe {
+  url: string
+  /** Whether anything answers over HTTP. */
+  listens: boolean
+  answer: PolicyAnswer
+  /** What the engine's dialect makes of it; null without an answer. */
+  loose: PolicyReply | null
+  /** Our clock minus the endpoint's, seconds; null where it tells no time. */
+  skewSeconds: number | null
 }
 
 /** The first turn of a task, with its tools. */
@@ -84,10 +96,8 @@ export interface SampleEpisode {
 export interface Evidence {
   subject: Subject
   engine: EngineFacts
-  /** The one-token completion: what came, and what the engine's dialect makes of it. */
-  first: { answer: PolicyAnswer; loose: PolicyReply | null }
-  /** Our clock minus the backend's, seconds; null where it tells no time. */
-  skewSeconds: number | null
+  /** All of the backend's; what follows is of the first. */
+  endpoints: EndpointProbe[]
   /** One prompt at temperature 1, each with a seed of its own. */
   warm: Probe[]
   /** The same prompt and seeds at half the temperature. */

@@ -7,9 +7,9 @@ import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import type { Settings } from '../settings.ts'
 import type { Asker } from './asker.ts'
 import { judge } from './checks.ts'
-import { checkEndpoint, isCompletion } from './engine-checks.ts'
+import { checkDialect, checkEndpoint, isCompletion } from './engine-checks.ts'
 import { engineFacts } from './engine-facts.ts'
-import type { Evidence, ReasoningKept, Subject } from './evidence.ts'
+import type { EndpointProbe, Evidence, ReasoningKept, Subject } from './evidence.ts'
 import type { House } from './house.ts'
 import { probeLedger } from './ledger-probe.ts'
 import { createProber, type Opening, type Prober } from './prober.ts'
@@ -18,7 +18,8 @@ import { sampleEpisodes } from './sample-episodes.ts'
 
 export interface Patient extends House {
   subject: Subject
-  asker: Asker
+  /** One for each endpoint of the backend. */
+  askers: readonly [Asker, ...Asker[]]
   /** What the trainer says it reads. */
   reads: readonly string[]
   ledger: Settings['ledger']
@@ -36,23 +37,24 @@ const TOOL_TASKS = 3
 const TOOL_SEEDS = [1, 2]
 
 export async function examine(patient: Patient, say: (what: string) => void): Promise<Evidence> {
-  const { subject, asker, engine, environment, pack } = patient
+  const { subject, engine, environment, pack } = patient
+  const [asker] = patient.askers
   const model = engine.chatModel(subject.backend)
   const prober = createProber(subject, model, asker)
-  say(`asking ${subject.url} for one token`)
-  const [{ skewSeconds, ...first }, facts] = await Promise.all([
-    prober.first(),
+  say('asking for one token')
+  const [endpoints, facts] = await Promise.all([
+    Promise.all(patient.askers.map((one) => askEndpoint(one, createProber(subject, model, one)))),
     engineFacts(asker, subject.model),
   ])
   const base: Evidence = {
-    ...{ subject, engine: facts, first, skewSeconds, pack },
+    ...{ subject, engine: facts, endpoints, pack },
     ...{ warm: [], cool: [], again: null, greedy: null, toolTurns: [], reasoning: null },
     roundTrip: [],
     contract: contractEvidence(environment, patient.reads),
     ledger: await probeLedger(patient.ledger),
     episodes: null,
   }
-  if (checkEndpoint(base).status === 'finding') return base
+  if ([checkEndpoint, checkDialect].some((check) => check(base).status === 'finding')) return base
   say('asking one prompt at several temperatures and seeds')
   const plain = await askPlain(prober)
   say('asking for the first turns of tasks')
@@ -71,6 +73,12 @@ export async function examine(patient: Patient, say: (what: string) => void): Pr
   if (judge(probed).some(({ status }) => status === 'finding')) return probed
   say(`playing ${patient.episodes} episodes`)
   return { ...probed, episodes: await playSome(patient) }
+}
+
+async function askEndpoint(asker: Asker, prober: Prober): Promise<EndpointProbe> {
+  const probe = await prober.first()
+  const listens = probe.answer.kind === 'reply' || (await asker.get('/v1/models')) !== null
+  return { url: asker.url, listens, ...probe }
 }
 
 async function askPlain(
@@ -130,8 +138,9 @@ function contractEvidence(
 }
 
 function playSome(patient: Patient): Promise<Evidence['episodes']> {
-  const { subject, engine, environment, asker } = patient
+  const { subject, engine, environment, askers } = patient
   const { dialect, backend, model, mode, toolFormat, thinking, episodeTokens } = subject
+  const { stream, firstPrompt } = subject
   const tasks = Array.from(
     { length: patient.tasks.length === 0 ? 0 : patient.episodes },
     (_, index) => patient.tasks[index % patient.tasks.length] as Task,
@@ -141,7 +150,8 @@ function playSome(patient: Patient): Promise<Evidence['episodes']> {
     {
       ...{ engine, environment, contract: environment.contract },
       policy: {
-        ...{ dialect, backend, model, mode, toolFormat, thinking, leniencies: [] },
+        ...{ dialect, backend, model, mode, stream, firstPrompt, toolFormat, thinking },
+        leniencies: [],
         sampling: {
           temperature: patient.temperature,
           top_p: 1,
@@ -154,6 +164,6 @@ function playSome(patient: Patient): Promise<Evidence['episodes']> {
       },
       limits: { maxTurns: patient.maxTurns, maxTokens: episodeTokens },
     },
-    asker,
+    askers[0],
   )
 }

@@ -9,7 +9,7 @@ import { missingTools } from '../../rollout/policy/missing-tools.ts'
 import type { PolicyAnswer } from '../runtime/policy-try.ts'
 import type { Asker } from './asker.ts'
 import { isCompletion } from './engine-checks.ts'
-import type { Evidence, Probe, Subject, ToolTurn } from './evidence.ts'
+import type { EndpointProbe, Probe, Subject, ToolTurn } from './evidence.ts'
 
 interface Asked {
   messages: readonly Message[]
@@ -27,8 +27,8 @@ export interface Opening {
 }
 
 export interface Prober {
-  /** A completion of one token: what came of it. */
-  first(): Promise<Evidence['first'] & { skewSeconds: number | null }>
+  /** A completion of one token, which only a living engine gives. */
+  first(): Promise<Pick<EndpointProbe, 'answer' | 'loose' | 'skewSeconds'>>
   /** The prompt that can be answered in many ways. */
   plain(temperature: number, seed: number): Promise<Probe>
   /** The first turn of a task, with its tools. */
@@ -50,6 +50,7 @@ export function createProber(
   asker: Pick<Asker, 'post'>,
 ): Prober {
   const dialect = dialects[subject.dialect]
+  const { stream } = subject
 
   function promptOf(messages: readonly Message[], tools: readonly ToolDefinition[]) {
     if (subject.mode === 'chat' || !model) return null
@@ -64,13 +65,14 @@ export function createProber(
       ...{ model: subject.model, messages, tools, promptIds, sampling },
       chatTemplateKwargs: {},
       stopTokenIds: model?.stopTokenIds ?? [],
+      stream,
     }
     const answer = await asker.post(dialect.request(turn))
     const read = (tokens: boolean): PolicyReply => {
       if (answer.kind === 'failure')
         return { kind: 'infra_backend', field: '', message: answer.reason || 'no answer in time' }
       const knowsId = tokens ? (model?.knowsId ?? null) : null
-      const expect = { tokens, promptIds, maxTokens, knowsId, sampling }
+      const expect = { tokens, promptIds, maxTokens, knowsId, sampling, stream }
       return dialect.read(answer.status, answer.headers, answer.body, expect)
     }
     return { answer, probe: { temperature, seed, strict: read(true), loose: read(false) } }

@@ -1,0 +1,146 @@
+// The checks on evidence that no simulator gives: engines that mistake their seeds, are noisy, or are somebody else.
+import { describe, expect, it } from 'vitest'
+import type { Completion } from '../../rollout/policy/dialect.ts'
+import { judge } from './checks.ts'
+import type { Evidence, Probe, SampleEpisode } from './evidence.ts'
+
+/** Natural logarithms of probabilities 0.8 and 0.15 of a four-token distribution, and of the same at temperature 0.5. */
+const RAW = [Math.log(0.8), Math.log(0.15)]
+const PROCESSED = [Math.log(0.64 / 0.6638), Math.log(0.0225 / 0.6638)]
+
+function said(ids: number[], logprobs: number[] = ids.map(() => -1)): Probe {
+  const completion: Completion = {
+    kind: 'completion',
+    finish: 'stop',
+    promptIds: new Int32Array([1]),
+    ids: new Int32Array(ids),
+    logprobs: new Float32Array(logprobs),
+    content: ids.join(' '),
+    usage: { promptTokens: 1, completionTokens: ids.length },
+    version: 3,
+    versions: [],
+  }
+  return { temperature: 1, seed: 1, strict: completion, loose: completion }
+}
+
+const EVIDENCE: Evidence = {
+  subject: {
+    ...{ backend: 'main', dialect: 'vllm', mode: 'chat', model: 'm', stream: false },
+    ...{ firstPrompt: 'template', toolFormat: 'hermes', thinking: 'none' },
+    ...{ logprobsMode: 'unknown', episodeTokens: 100, batchEpisodes: 256 },
+  },
+  engine: { kind: null, release: null, models: ['m'], maxModelLen: 1000, weightVersion: null },
+  endpoints: [
+    {
+      ...{ url: 'http://a', listens: true, loose: null, skewSeconds: 0 },
+      answer: { kind: 'reply', status: 200, headers: {}, body: new Uint8Array() },
+    },
+  ],
+  ...{
+    warm: [said([1, 2]), said([1, 3])],
+    cool: [said([1, 4], [-0.5, -0.5])],
+    again: said([1, 2]),
+  },
+  ...{ greedy: said([1, 2]), toolTurns: [], reasoning: null, roundTrip: [], episodes: null },
+  pack: { name: 'p', tasks: 1, refused: [] },
+  contract: { label: 'c@1', reads: [], problem: null },
+  ledger: { path: null, problem: null, freeBytes: 0, minFreeBytes: 0 },
+}
+
+/** Findings of the evidence that is healthy but for `some`. */
+const codes = (some: Partial<Evidence>) =>
+  judge({ ...EVIDENCE, ...some }).flatMap((result) =>
+    result.status === 'finding' ? `${result.check}: ${result.code}` : [],
+  )
+const detail = (name: string, some: Partial<Evidence> = {}) =>
+  judge({ ...EVIDENCE, ...some }).find(({ check }) => check === name)
+
+describe('checks', () => {
+  it('find nothing in healthy evidence', () => {
+    expect(codes({})).toEqual([])
+  })
+
+  it('a seed that gives another completion the second time is ignored', () => {
+    expect(codes({ again: said([1, 5]) })).toEqual(['seed: seed_ignored'])
+  })
+
+  it.each([
+    ['the same', RAW, ['logprobs: raw_logprobs']],
+    [
+      'the same but for the noise of another batch',
+      RAW.map((value) => value * 1.02),
+      ['logprobs: raw_logprobs'],
+    ],
+    ['those of the distribution to the power of 1 / 0.5', PROCESSED, []],
+  ])('B01: values at half the temperature that are %s', (_, cool, found) => {
+    const warm = [said([7], RAW.slice(0, 1)), said([8], RAW.slice(1))]
+    const some = {
+      warm,
+      again: said([7]),
+      cool: [said([7], cool.slice(0, 1)), said([8], cool.slice(1))],
+    }
+    expect(codes(some)).toEqual(found)
+  })
+
+  it('tokens that were certain tell no mode', () => {
+    const some = {
+      warm: [said([1, 2], [-1e-6, -1]), said([1, 3], [-1e-6, -1])],
+      cool: [said([1, 4], [-1e-6, -1])],
+    }
+    expect(detail('logprobs', some)).toMatchObject({ status: 'not_checked' })
+  })
+
+  it('an engine of another kind is one finding, and the rest waits', () => {
+    expect(codes({ engine: { ...EVIDENCE.engine, kind: 'sglang' }, again: said([9]) })).toEqual([
+      'dialect: other_dialect',
+    ])
+  })
+
+  it('one dead endpoint of several is named', () => {
+    const dead = {
+      ...{ url: 'http://b', listens: false, loose: null, skewSeconds: null },
+      answer: { kind: 'failure', outcome: 'infra_backend', reason: 'ECONNREFUSED' },
+    } as const
+    const some = { endpoints: [...EVIDENCE.endpoints, dead] }
+    expect(codes(some)).toEqual(['endpoint: endpoint_dead'])
+    expect(detail('endpoint', some)).toMatchObject({
+      what: 'http://b does not answer: ECONNREFUSED',
+    })
+  })
+
+  it('the clock that is furthest off is told, with its side', () => {
+    const [one] = EVIDENCE.endpoints
+    const ahead = { ...one!, url: 'http://b', skewSeconds: -3600 }
+    expect(detail('clock', { endpoints: [one!, ahead] })).toMatchObject({
+      code: 'clock_skew',
+      what: 'the clock of http://b is 3600 s ahead of ours',
+    })
+  })
+
+  it('tools that cost no prompt tokens are not in the prompt', () => {
+    const turn = { task: 't', probe: said([1]), calls: { hermes: 1 }, missing: null }
+    const weighed = { ...turn, promptTokens: 50, bareTokens: 50 }
+    expect(codes({ toolTurns: [weighed] })).toEqual(['tools: tools_missing'])
+    expect(codes({ toolTurns: [{ ...weighed, promptTokens: 90 }] })).toEqual([])
+  })
+
+  it('a disk that is nearly full, and a pack with a task that fails the gate', () => {
+    const ledger = { path: '/l', problem: null, freeBytes: 5, minFreeBytes: 6 }
+    const pack = { name: 'p', tasks: 2, refused: [{ id: 'p/x', problem: 'V01 …' }] }
+    expect(codes({ ledger, pack })).toEqual(['pack: pack_refused', 'ledger: ledger_full'])
+  })
+
+  it('more than half of the episodes without a reward are a finding; else the batch has its price', () => {
+    const ok: SampleEpisode = {
+      ...{ task: 't', outcome: 'ok', reason: null, scored: true, turns: 2 },
+      ...{ promptTokens: 900, completionTokens: 100, seconds: 1, drift: {} },
+    }
+    const lost = { ...ok, outcome: 'infra_env', reason: 'no', scored: false }
+    const episodes = (played: SampleEpisode[]) => ({ episodes: { played, wallSeconds: 2 } })
+    expect(codes(episodes([ok, lost, lost]))).toEqual(['cost: episodes_fail'])
+    expect(detail('cost', episodes([ok, lost]))).toMatchObject({
+      detail:
+        '2 played, 1 scored; 256 would cost 256000 tokens (25600 sampled) and 4 min, 2 at a time',
+    })
+  })
+})
