@@ -26,7 +26,10 @@ test.each([
     const answered: Job[] = []
     const inspect = (id: string): Job => ({
       kind: 'inspect',
-      input: [{ environment: 'lab', id, spec: { request: 'Measure.', late: id === 'late' } }],
+      input: {
+        tasks: [{ environment: 'lab', id, spec: { request: 'Measure.', late: id === 'late' } }],
+        gate: 'load',
+      },
     })
     const [poison, next] = [inspect('late'), inspect('next')]
     await new Promise<void>((resolve, reject) => {
