@@ -2,8 +2,9 @@
 import type { ToolDefinition } from '../protocol/conversation.ts'
 import type { Engine, EpisodeState } from './episode.ts'
 import { tokensLeft } from './episode-limits.ts'
-import type { HttpRequest, PolicyReply, PromptTurn } from './policy/dialect.ts'
+import type { Completion, HttpRequest, PolicyReply, PromptTurn } from './policy/dialect.ts'
 import { dialects } from './policy/dialects.ts'
+import { approximateRun, readVersion } from './policy/reply.ts'
 import { readTokenized, tokenizeRequest } from './policy/tokenize.ts'
 import type { HttpReply, PolicyRequest } from './request.ts'
 import { requestSeed } from './request-seed.ts'
@@ -71,12 +72,12 @@ function bytesOf(
 
 export function readPolicyReply(
   state: EpisodeState,
-  { status, headers, body }: HttpReply,
+  { status, headers, body, weightVersion }: HttpReply,
   engine: Engine,
 ): PolicyReply {
   const { policy } = state.plan
   const model = engine.chatModel(policy.backend)
-  return dialects[policy.dialect].read(status, headers, body, {
+  const read = dialects[policy.dialect].read(status, headers, body, {
     tokens: model !== null,
     promptIds: sentIds(state.pending),
     maxTokens: tokensLeft(state),
@@ -84,6 +85,17 @@ export function readPolicyReply(
     stream: policy.stream ?? false,
     sampling: askedSampling(state),
   })
+  return read.kind === 'completion' && weightVersion !== undefined
+    ? versioned(read, weightVersion)
+    : read
+}
+
+/** What the reply does not name is as of the version that was told around it. */
+function versioned(read: Completion, told: string): Completion {
+  const versions = read.versions.map((run) =>
+    run.version === null ? approximateRun(told, run.count) : run,
+  )
+  return { ...read, version: read.version ?? readVersion(told), versions }
 }
 
 export function readPrompt(

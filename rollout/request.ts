@@ -54,4 +54,6 @@ export interface HttpReply {
   status: number
   headers: Record<string, string>
   body: Uint8Array
+  /** The version that a policy's engine told around the reply, for replies that name none. */
+  weightVersion?: string
 }

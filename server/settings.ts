@@ -45,6 +45,8 @@ const backendSchema = z
     stream: z.boolean().default(false),
     first_token_timeout_s: z.number().gt(0).max(86_400).optional(),
     token_gap_timeout_s: z.number().gt(0).max(86_400).optional(),
+    /** Asks vLLM's /weight_info before and after each request, where its replies name no version. */
+    weight_info: z.boolean().default(false),
     /** Keeps vLLM's prefix cache of one announced version apart from the next one's. */
     cache_salt: z.boolean().default(true),
     /** What its log-probabilities are of; recorded with every group. `paddock doctor` finds it out. */
@@ -53,6 +55,10 @@ const backendSchema = z
   .refine(({ dialect, first_prompt }) => dialect !== 'sglang' || first_prompt === 'template', {
     message: 'tokenize is vLLM’s: SGLang renders no prompt for others',
     path: ['first_prompt'],
+  })
+  .refine(({ dialect, weight_info }) => dialect !== 'sglang' || !weight_info, {
+    message: 'weight_info is vLLM’s: the replies of SGLang name their version',
+    path: ['weight_info'],
   })
   .refine(({ url, urls }) => (url ?? urls) !== undefined, {
     message: 'expected url or urls, found nothing',

@@ -134,6 +134,7 @@ const UNCONFIGURED: Omit<Backend, 'urls'> = {
   model: '',
   first_prompt: 'template',
   stream: false,
+  weight_info: false,
   cache_salt: true,
   logprobs_mode: 'unknown',
 }

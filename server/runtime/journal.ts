@@ -18,8 +18,7 @@ export class JournalMismatch extends Error {
 }
 
 export function journalEntry(request: Asked, reply: HttpReply): Uint8Array {
-  const { status, headers, body } = reply
-  return packMap({ asked: markOf(request), status, headers, body })
+  return packMap({ asked: markOf(request), ...reply })
 }
 
 /** The reply of an entry; throws JournalMismatch where it answered another request. */

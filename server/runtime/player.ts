@@ -128,8 +128,7 @@ async function playTurns(
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
       // Who was asked beside the policy had a limit of its own: playing the answer has one anew.
       if (request.kind !== 'policy') renewLimit(request)
-      const { status, headers, body } = answer
-      const reply = { status, headers, body }
+      const { kind: _, ...reply } = answer
       await world.keepTurn(plan, journalEntry(request, reply))
       result = await world.pool.run('advance', { state, reply }, limit.patience)
     }

@@ -11,6 +11,7 @@ import { type CodeClass, failure, type PolicyAnswer, type Tried, tryPost } from 
 import { createRedaction } from './redaction.ts'
 import { replyVersion } from './reply-version.ts'
 import { allowance, spend } from './retry-budget.ts'
+import { versionAround, weightInfo } from './weight-info.ts'
 
 export interface PolicyClient {
   /**
@@ -87,7 +88,14 @@ export function createPolicyClient(
       headers: { ...request.headers, ...target.headers },
       body: bodyOf(target, request),
     }
+    const told = () =>
+      target.backend.weight_info && request.path !== '/tokenize'
+        ? weightInfo(endpoint.pool, `${endpoint.base}/weight_info`, target.headers, patience)
+        : null
+    const before = await told()
     const posted = await tryPost(endpoint.pool, sent, patience, target.paceLimits, redaction)
+    const around = before === null ? null : versionAround(before, await told())
+    if (around !== null && posted.answer.kind === 'reply') posted.answer.weightVersion = around
     const tried = current(target, endpoint, posted, announced)
     endpoint.inFlight--
     const at = performance.now()
@@ -113,7 +121,7 @@ export function createPolicyClient(
     { version, previous }: Announced,
   ): Tried {
     if (tried.code !== '2xx' || tried.answer.kind !== 'reply' || version === null) return tried
-    const told = replyVersion(tried.answer.body)
+    const told = replyVersion(tried.answer.body) ?? tried.answer.weightVersion ?? null
     if (told === null) return tried
     const oldest = previous ?? version
     endpoint.current = /^\d+$/.test(told) && Number(told) >= oldest

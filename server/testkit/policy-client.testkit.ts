@@ -14,6 +14,7 @@ export const backendAt = (urls: string[], some: Partial<Backend> = {}): Backend 
   model: 'm',
   first_prompt: 'template',
   stream: false,
+  weight_info: false,
   cache_salt: true,
   logprobs_mode: 'unknown',
   ...some,

@@ -1,4 +1,4 @@
-// A proxy between server and simulator that keeps what crosses: requests and replies as JSON, in the order of their ends.
+// A proxy between server and simulator that keeps what is posted: requests and replies as JSON, in the order of their ends.
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
@@ -27,8 +27,13 @@ export async function startProxy(
     request.on('end', async () => {
       const body = Buffer.concat(chunks)
       const path = request.url ?? ''
-      const answer = await fetch(`${target}${path}`, { method: 'POST', body })
+      const method = request.method ?? 'POST'
+      const answer = await fetch(`${target}${path}`, { method, ...(body.length > 0 && { body }) })
       const text = await answer.text()
+      if (method === 'GET') {
+        response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+        return
+      }
       const crossing = {
         path,
         status: answer.status,
