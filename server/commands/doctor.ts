@@ -65,7 +65,7 @@ export async function doctor(
     )
     const results = judge(found)
     const colour = (stdout as { isTTY?: boolean }).isTTY === true
-    stdout.write(options.json ? reportJson(subject, results) : reportText(results, colour))
+    stdout.write(options.json ? reportJson(found, results) : reportText(results, colour))
     return findingsOf(results).length > 0 ? 1 : 0
   } finally {
     await Promise.all(askers.map((asker) => asker.close()))

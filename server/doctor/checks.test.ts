@@ -118,7 +118,7 @@ describe('checks', () => {
   })
 
   it('tools that cost no prompt tokens are not in the prompt', () => {
-    const turn = { task: 't', probe: said([1]), calls: { hermes: 1 }, missing: null }
+    const turn = { task: 't', probe: said([1]), calls: { hermes: 1 }, thinks: false, missing: null }
     const weighed = { ...turn, promptTokens: 50, bareTokens: 50 }
     expect(codes({ toolTurns: [weighed] })).toEqual(['tools: tools_missing'])
     expect(codes({ toolTurns: [{ ...weighed, promptTokens: 90 }] })).toEqual([])
@@ -130,9 +130,21 @@ describe('checks', () => {
     expect(codes({ ledger, pack })).toEqual(['pack: pack_refused', 'ledger: ledger_full'])
   })
 
+  it('a chain that was cut is told with its cause', () => {
+    const one: SampleEpisode = {
+      ...{ task: 't', outcome: 'ok', reason: null, scored: true, turns: 2, samples: 2 },
+      ...{ promptTokens: 900, completionTokens: 100, seconds: 1, drift: { json_spacing: 1 } },
+    }
+    expect(codes({ episodes: { played: [one], wallSeconds: 1 } })).toEqual(['tape: prompt_drift'])
+    const text = { ...one, samples: 0, drift: {} }
+    expect(detail('tape', { episodes: { played: [text], wallSeconds: 1 } })).toMatchObject({
+      status: 'not_checked',
+    })
+  })
+
   it('more than half of the episodes without a reward are a finding; else the batch has its price', () => {
     const ok: SampleEpisode = {
-      ...{ task: 't', outcome: 'ok', reason: null, scored: true, turns: 2 },
+      ...{ task: 't', outcome: 'ok', reason: null, scored: true, turns: 2, samples: 1 },
       ...{ promptTokens: 900, completionTokens: 100, seconds: 1, drift: {} },
     }
     const lost = { ...ok, outcome: 'infra_env', reason: 'no', scored: false }

@@ -7,6 +7,7 @@ import {
   checkParsers,
   checkReasoning,
   checkRoundTrip,
+  checkTape,
   checkToolFormat,
   checkTools,
 } from './conversation-checks.ts'
@@ -49,6 +50,7 @@ const CHECKS: readonly Check[] = [
   { name: 'pack', asksEngine: false, judge: checkPack },
   { name: 'contract', asksEngine: false, judge: checkContract },
   { name: 'ledger', asksEngine: false, judge: checkLedger },
+  { name: 'tape', asksEngine: true, judge: checkTape },
   { name: 'cost', asksEngine: true, judge: checkEpisodes },
 ]
 

@@ -1,5 +1,6 @@
 // What becomes of conversations: tools shown, calls readable, thoughts kept, nothing changed on the way. Pure.
 import type { ToolFormat } from '../../protocol/parse-codes.ts'
+import { DRIFT_CAUSES } from '../../protocol/turn-counts.ts'
 import { isFault } from './engine-checks.ts'
 import type { Evidence, SampleEpisode } from './evidence.ts'
 import { found, healthy, notChecked, type Verdict } from './findings.ts'
@@ -12,7 +13,9 @@ const PARSED_FIELDS = ['tool_calls', 'reasoning_content', 'reasoning', 'content'
 export function checkParsers({ toolTurns, warm }: Evidence): Verdict {
   const probes = [...toolTurns.map(({ probe }) => probe), ...warm]
   const parsed = probes.flatMap(({ strict, loose }) =>
-    [strict, loose].filter(isFault).filter(({ field }) => PARSED_FIELDS.includes(field)),
+    [strict, loose]
+      .filter(isFault)
+      .filter(({ kind, field }) => kind === 'contract_violation' && PARSED_FIELDS.includes(field)),
   )
   const [first] = parsed
   if (first) return found('tags_eaten', `${first.field}: ${first.message}`)
@@ -54,7 +57,10 @@ export function checkTools({ toolTurns }: Evidence): Verdict {
   return seen ? healthy('the prompt lists them') : notChecked(NO_ANSWER)
 }
 
-export function checkReasoning({ reasoning, subject }: Evidence): Verdict {
+export function checkReasoning({ reasoning, subject, toolTurns }: Evidence): Verdict {
+  const thinking = toolTurns.filter(({ thinks }) => thinks === true).length
+  if (subject.thinking === 'none' && thinking > 0)
+    return found('thinking_unsaid', `${thinking} of ${toolTurns.length} answers hold <think>`)
   if (subject.thinking === 'none') return notChecked('the policy is not said to think')
   if (subject.mode === 'tokens') return healthy('the tape keeps what was sampled')
   const { beforeTool = null, beforeUser = null } = reasoning ?? {}
@@ -65,7 +71,22 @@ export function checkReasoning({ reasoning, subject }: Evidence): Verdict {
   return healthy('the next prompt holds what was thought')
 }
 
-export function checkRoundTrip({ roundTrip }: Evidence): Verdict {
+/** Of the sample episodes: each prompt must begin with all that was sampled before it. */
+export function checkTape({ episodes }: Evidence): Verdict {
+  const taped = episodes?.played.filter(({ samples }) => samples > 0) ?? []
+  if (taped.length === 0) return notChecked(episodes ? 'no model_dir, no tape' : 'not played')
+  const cuts = DRIFT_CAUSES.flatMap((cause) => {
+    const count = taped.reduce((sum, { drift }) => sum + (drift[cause] ?? 0), 0)
+    return count > 0 ? `${count} by ${cause}` : []
+  })
+  if (cuts.length === 0) return healthy(`${taped.length} episodes, each one unbroken chain`)
+  const told = cuts.join(', ')
+  return found('prompt_drift', `chains of ${taped.length} episodes are cut: ${told}`)
+}
+
+export function checkRoundTrip({ roundTrip, warm }: Evidence): Verdict {
+  if (warm.every(({ strict, loose }) => isFault(strict) && isFault(loose)))
+    return notChecked(NO_ANSWER)
   if (roundTrip.length === 0) return notChecked('it needs model_dir or mode chat')
   const broken = roundTrip.find(({ difference }) => difference !== null)
   if (broken) return found('round_trip', `${broken.step}: ${broken.difference}`)

@@ -172,11 +172,16 @@ describe('paddock doctor', () => {
   it('finds an engine that fails, a model that is not served, and a reply that is broken', async () => {
     expect(codes(await examinedWith('500', CHAT))).toEqual(['endpoint_refuses'])
     expect(codes(await examined(healthy, CHAT, { model: 'qwen4' }))).toEqual(['model_unknown'])
-    expect(codes(await examinedWith('nan', CHAT))).toEqual(['reply_broken'])
+    for (const kind of ['nan', 'nofinish', 'badjson', 'html'])
+      expect(codes(await examinedWith(kind, CHAT))).toEqual(['reply_broken'])
   }, 60_000)
 
   it('finds an echo of another temperature', async () => {
     expect(codes(await examinedWith('echo', CHAT))).toEqual(['temperature_ignored'])
+  }, 60_000)
+
+  it('finds a chain that the backend’s rendering cuts', async () => {
+    expect(codes(await examinedWith('spelled', CHAT))).toEqual(['prompt_drift'])
   }, 60_000)
 
   it('examines streams', async () => {
@@ -194,6 +199,7 @@ describe('paddock doctor', () => {
     const dropped = await examined(url, CHAT, { thinking: 'auto' })
     expect(codes(dropped)).toEqual(['reasoning_dropped'])
     expect(codes(await examined(url, TOKENS, { thinking: 'auto' }))).toEqual([])
+    expect(codes(await examined(url, TOKENS))).toEqual(['thinking_unsaid'])
   }, 60_000)
 
   it('finds that the template writes calls in another form than is read', async () => {

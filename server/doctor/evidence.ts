@@ -62,6 +62,8 @@ export interface ToolTurn {
   probe: Probe
   /** Calls that come out where the answer is read as each form; null where there is no answer to read. */
   calls: Partial<Record<ToolFormat, number>> | null
+  /** Whether the answer holds a think tag. */
+  thinks: boolean | null
   /** Tools that the prompt does not show; null where it cannot be seen. */
   missing: string[] | null
   promptTokens: number | null
@@ -87,6 +89,8 @@ export interface SampleEpisode {
   reason: string | null
   scored: boolean
   turns: number
+  /** Token chains; none without the model's files. */
+  samples: number
   promptTokens: number
   completionTokens: number
   seconds: number

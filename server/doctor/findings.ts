@@ -36,7 +36,7 @@ export const FINDINGS = {
   },
   no_logprobs: {
     why: 'Without the sampled log-probabilities no importance ratio can be made.',
-    mend: 'Let the engine return them (vLLM: do not set --max-logprobs 0); keep gateways from dropping the field.',
+    mend: 'Use an engine release that returns them, and keep gateways from dropping the field.',
   },
   lengths_differ: {
     why: 'Ids, log-probabilities and counts that disagree in length cannot be put side by side; padding would be a guess.',
@@ -74,9 +74,17 @@ export const FINDINGS = {
     why: 'A policy that is not shown its tools cannot call them, and nothing fails but the rewards.',
     mend: 'Give the engine a chat template that lists tools (--chat-template), or use mode tokens with model_dir.',
   },
+  thinking_unsaid: {
+    why: 'Thoughts are read as part of the answer: a call that is only thought of is made, and users read along.',
+    mend: 'Set the backend’s thinking to auto (or prefilled, where the template opens <think>).',
+  },
   reasoning_dropped: {
     why: 'The next prompt lacks what the policy thought: the token chain is cut there, and the turns train apart.',
     mend: 'Use mode tokens, which keeps what was sampled, or a chat template that keeps reasoning.',
+  },
+  prompt_drift: {
+    why: 'A prompt that does not begin with what was sampled cuts the token chain: its turns train apart.',
+    mend: 'Use mode tokens, which never renders again; the cause is one of drift in docs/metrics.md.',
   },
   round_trip: {
     why: 'What a call says changes on its way: the policy is shown another history than its own.',

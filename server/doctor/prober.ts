@@ -107,7 +107,7 @@ export function createProber(
       return {
         task,
         probe,
-        calls: callsOf(probe, tools),
+        ...readings(textOf(probe), tools),
         missing: model && seen ? missingTools(model.decode(seen), tools, messages) : null,
         promptTokens: promptTokens(probe),
         bareTokens: bare,
@@ -117,16 +117,18 @@ export function createProber(
       (await complete({ messages, tools, temperature: 1, seed: 1, maxTokens: 1 })).probe,
   }
 
-  /** How many calls come out where the answer is read as each form. */
-  function callsOf(probe: Probe, tools: readonly ToolDefinition[]): ToolTurn['calls'] {
-    const text = textOf(probe)
-    if (text === null) return null
+  /** How many calls come out where the answer is read as each form, and whether it thinks. */
+  function readings(
+    text: string | null,
+    tools: readonly ToolDefinition[],
+  ): Pick<ToolTurn, 'calls' | 'thinks'> {
+    if (text === null) return { calls: null, thinks: null }
     const reading = { thinking: subject.thinking, leniencies: [] }
     const counts = TOOL_FORMATS.map((toolFormat) => {
       const { calls } = parseTurn(text, 'stop', tools, { ...reading, toolFormat })
       return [toolFormat, calls.length]
     })
-    return Object.fromEntries(counts)
+    return { calls: Object.fromEntries(counts), thinks: /<\/?think>/.test(text) }
   }
 
   /** As an episode reads it: of the sampled ids where they can be decoded, else the engine's own. */

@@ -1,6 +1,6 @@
 // The doctor's report: one line a check, findings explained below; or the same as JSON.
 import type { CheckResult } from './checks.ts'
-import type { Subject } from './evidence.ts'
+import type { Evidence } from './evidence.ts'
 import { FINDINGS, type FindingCode } from './findings.ts'
 
 interface Finding {
@@ -19,9 +19,13 @@ export function findingsOf(results: readonly CheckResult[]): Finding[] {
   )
 }
 
-export function reportJson(subject: Subject, results: readonly CheckResult[]): string {
+/** With the episodes that were played, for those who reckon by themselves what a batch costs. */
+export function reportJson(
+  { subject, episodes }: Pick<Evidence, 'subject' | 'episodes'>,
+  results: readonly CheckResult[],
+): string {
   const findings = findingsOf(results)
-  return `${JSON.stringify({ healthy: findings.length === 0, subject, checks: results, findings }, null, 2)}\n`
+  return `${JSON.stringify({ healthy: findings.length === 0, subject, checks: results, findings, episodes }, null, 2)}\n`
 }
 
 const SIGNS = { healthy: '✓', finding: '✗', not_checked: '–' }

@@ -78,6 +78,7 @@ async function play(
     reason: header.reason,
     scored: isScored(header.outcome),
     turns: header.turns.length,
+    samples: new Set(header.turns.flatMap(({ sample }) => sample ?? [])).size,
     promptTokens: header.prompt_tokens,
     completionTokens: header.completion_tokens,
     seconds: (performance.now() - started) / 1000,
