@@ -146,6 +146,8 @@ export interface Ledger {
   peek(batch: string): Promise<Omit<LeasedGroup, 'lease'>[]>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
+  /** Hands back every lease of a batch but those of `kept`, ids of leases. */
+  reclaim(batch: string, kept: readonly string[]): Promise<void>
   /** A small value that must still be known after a restart, by name; null where none was kept. */
   note(name: string): Promise<JsonObject | null>
   /** Null forgets it. */

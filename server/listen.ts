@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { createAdaptorServer } from '@hono/node-server'
+import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { PaddockError } from '../protocol/errors.ts'
 
 export interface ListenOptions {
-  fetch(request: Request): Response | Promise<Response>
+  /** `env` has the socket's own request and answer (`incoming`, `outgoing`). */
+  fetch(request: Request, env: HttpBindings): Response | Promise<Response>
   host: string
   /** 0 takes a free one; `url` says which. */
   port: number
@@ -40,7 +41,7 @@ const SWEEP_MS = 50
 export async function listen(options: ListenOptions): Promise<Listener> {
   const { host, port, maxConnections, upgrade } = options
   const server = createAdaptorServer({
-    fetch: options.fetch,
+    fetch: (request, env) => options.fetch(request, env as HttpBindings),
     serverOptions: TIME_LIMITS,
   }) as Server
   server.maxConnections = maxConnections

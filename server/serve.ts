@@ -48,7 +48,7 @@ export async function serve(
     host,
     port,
     maxConnections: config.limits.max_connections,
-    fetch: async (request) => (await gate.app).fetch(request),
+    fetch: async (request, env) => (await gate.app).fetch(request, env),
     upgrade: (request, socket, head) => {
       gate.app.then((app) => app.upgrade(request, socket, head)).catch(() => socket.destroy())
     },
@@ -70,7 +70,7 @@ export async function serve(
       onClose: house.metrics.socketClosed,
     })
     house.watchSockets(stream.bufferedBytes)
-    gate.open({ fetch: (request) => app.fetch(request), upgrade: stream.upgrade })
+    gate.open({ fetch: app.fetch, upgrade: stream.upgrade })
     return { url: listener.url, close: () => close(config, listener, house, stream, closing) }
   } catch (error) {
     await listener.close(0)

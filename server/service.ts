@@ -82,6 +82,8 @@ export interface Service {
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
+  /** Hands back every lease of the batch but `kept`: for its one consumer, which does not know the others any more. */
+  reclaim(batch: string, kept: readonly string[]): Promise<void>
   events(batch: string): EventLog
   tasks(pack?: string): TaskSummary[]
   /** What the model is shown of a task, its services and limits. */

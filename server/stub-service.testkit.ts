@@ -100,6 +100,9 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('nack', batch, request)
       return request.groups.map(({ id }) => ({ id, result: 'nacked' }))
     },
+    async reclaim(batch, kept) {
+      note('reclaim', batch, kept)
+    },
     events(batch) {
       known(batch)
       return log

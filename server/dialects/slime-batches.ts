@@ -14,14 +14,27 @@ interface Leased {
   instances: number[]
 }
 
+/** What has become of batches since they were last looked at. */
+export interface News {
+  /** Groups that never come, batches that the server has lost. */
+  events: SlimeEvent[]
+  /** Why a batch has paused. */
+  paused: string | null
+  /** Groups that wait to be leased. */
+  ready: number
+  /** Whether more groups may get ready though none is leased. */
+  more: boolean
+}
+
 export interface SlimeBatches {
   submit(request: BatchRequest): Promise<void>
-  /** What has happened to the run's batches since: groups that never come, batches that the server has lost. */
-  news(run: SlimeRun): Promise<{ events: SlimeEvent[]; paused: string | null }>
+  news(run: SlimeRun): Promise<News>
   /** Up to `room` ready groups of the run's batches, oldest batch first. */
   lease(run: SlimeRun, room: number, form: SlimeForm): Promise<Leased>
   ack(handed: readonly HandedOut[]): Promise<void>
   nack(handed: readonly HandedOut[]): Promise<void>
+  /** Takes back leases of the run's batches that no answer of it has: the server died before it could note them. */
+  reclaim(run: SlimeRun): Promise<void>
   /** Withdraws what plays; what has finished stays to be leased. */
   cancel(run: SlimeRun): Promise<void>
   /** Withdraws what plays, and lets go of what has finished. */
@@ -47,16 +60,23 @@ export function createSlimeBatches(service: Service): SlimeBatches {
     }
   }
 
-  async function newsOf(batch: string): Promise<{ events: SlimeEvent[]; paused: string | null }> {
+  async function newsOf(batch: string): Promise<News> {
     const progress = await known(async () => service.progress(batch))
-    if (!progress) return { events: [{ type: 'lost', batch }], paused: null }
-    const dropped = progress.groups.dropped.map(({ id, verdict }): SlimeEvent => {
+    if (!progress) return { events: [{ type: 'lost', batch }], paused: null, ready: 0, more: false }
+    const { groups, admission, done, pause } = progress
+    const dropped = groups.dropped.map(({ id, verdict }): SlimeEvent => {
       const why = FLAT.has(verdict) ? 'flat' : MACHINERY.has(verdict) ? 'machinery' : 'task'
       return { type: 'dropped', batch, index: indexOf(id), why }
     })
     // What is open in a batch that is over went as stale, or was given up undelivered.
-    const over: SlimeEvent[] = progress.done ? [{ type: 'lost', batch }] : []
-    return { events: [...dropped, ...over], paused: progress.pause?.message ?? null }
+    const over: SlimeEvent[] = done ? [{ type: 'lost', batch }] : []
+    return {
+      events: [...dropped, ...over],
+      paused: pause?.message ?? null,
+      ready: groups.ready,
+      // One that is held starts no group until some are leased; what it has begun ends.
+      more: groups.in_flight > 0 || (groups.finished < groups.total && admission !== 'held'),
+    }
   }
 
   /** Groups that were handed out before their lease ran out are not handed out again. */
@@ -85,8 +105,12 @@ export function createSlimeBatches(service: Service): SlimeBatches {
 
     async news({ batches }) {
       const all = await Promise.all(batches.map(({ id }) => newsOf(id)))
-      const paused = all.map((one) => one.paused).find((reason) => reason !== null)
-      return { events: all.flatMap(({ events }) => events), paused: paused ?? null }
+      return {
+        events: all.flatMap(({ events }) => events),
+        paused: all.map((one) => one.paused).find((reason) => reason !== null) ?? null,
+        ready: all.reduce((sum, { ready }) => sum + ready, 0),
+        more: all.some(({ more }) => more),
+      }
     },
 
     async lease(run, room, form) {
@@ -108,6 +132,11 @@ export function createSlimeBatches(service: Service): SlimeBatches {
 
     ack: (handed) => answer('ack', handed),
     nack: (handed) => answer('nack', handed),
+
+    async reclaim({ batches, answer }) {
+      const kept = answer?.groups.map(({ lease }) => lease) ?? []
+      for (const { id } of batches) await known(() => service.reclaim(id, kept))
+    },
 
     async cancel({ batches }) {
       for (const { id } of batches) await known(() => service.cancel(id))

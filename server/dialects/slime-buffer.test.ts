@@ -1,15 +1,17 @@
 // The buffer over a service of the test's own: answers that never arrive, and a server that is started anew between polls.
+import { EventEmitter, once } from 'node:events'
 import { describe, expect, test } from 'vitest'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { createApp } from '../app.ts'
 import { loadConfig } from '../config.ts'
-import type { LeaseAnswer } from '../service.ts'
+import type { LeaseAnswer, Service } from '../service.ts'
 import { createStubService } from '../stub-service.testkit.ts'
 
 /** A service that has played every group of what is submitted, and counts what is acknowledged. */
 function playedService(notes: Map<string, JsonObject>, known = new Map<string, number[]>()) {
   const open = new Map<string, { batch: string; instance: number }>()
+  const leased = new Map<string, { batch: string; instance: number }>()
   const told: string[] = []
   const groupsOf = (batch: string) => {
     const instances = known.get(batch)
@@ -21,6 +23,7 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
       groupsOf(batch)
       for (const { id } of asked.groups) {
         told.push(`${how} ${id}`)
+        leased.delete(id)
         if (how === 'nack') open.set(id, { batch, instance: Number(id.split('.g')[1]) })
       }
       return asked.groups.map(({ id }) => ({ id, result: `${how}ed` as 'acked' | 'nacked' }))
@@ -37,13 +40,18 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
       return { id, groups: request.tasks.length, episodes: 1 }
     },
     progress(batch) {
-      groupsOf(batch)
-      return { done: false, pause: null, groups: { dropped: [] } } as never
+      const total = groupsOf(batch).length
+      const ready = [...open.values()].filter((group) => group.batch === batch).length
+      const groups = { dropped: [], ready, total, finished: total, in_flight: 0 }
+      return { done: false, pause: null, admission: 'open', groups } as never
     },
     async lease(batch, { max }) {
       groupsOf(batch)
       const ready = [...open].filter(([, group]) => group.batch === batch).slice(0, max)
-      for (const [id] of ready) open.delete(id)
+      for (const [id, group] of ready) {
+        open.delete(id)
+        leased.set(id, group)
+      }
       const groups = ready.map(([id, { instance }]) => ({
         id,
         lease: { id: `lease of ${id}` },
@@ -58,13 +66,20 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
     },
     ack: answer('ack'),
     nack: answer('nack'),
+    async reclaim(batch, kept) {
+      for (const [id, group] of leased)
+        if (group.batch === batch && !kept.includes(`lease of ${id}`)) {
+          leased.delete(id)
+          open.set(id, group)
+        }
+    },
     note: async (name) => structuredClone(notes.get(name) ?? null),
     async keepNote(name, value) {
       if (value === null) notes.delete(name)
       else notes.set(name, structuredClone(value))
     },
   })
-  return { service, told, known }
+  return { service, told, known, leased }
 }
 
 const config = loadConfig({ file: null, flags: { dialects: { slime: { rollout_batch_size: 1 } } } })
@@ -73,47 +88,133 @@ const post = (app: ReturnType<typeof createApp>, path: string, body: unknown, ou
   app.request(path, { method: 'POST', headers, body: JSON.stringify(body) }, { outgoing } as never)
 const START = { task_type: 'arithmetic', num_repeat_per_sample: '1', num_epoch: '4' }
 
-/** A socket that ends as it is told. */
-class Outgoing extends EventTarget {
-  destroyed = false
-  once = (name: string, listener: () => void) => this.addEventListener(name, listener)
-  end = (how: 'finish' | 'close') => this.dispatchEvent(new Event(how))
+type Answer = { phase: string } | null
+const isGoing = (answer: Answer) => answer?.phase === 'going'
+
+/** The service, in which the note of a run whose last answer is `such` is not kept: `instead` happens. */
+function guarded(
+  service: Service,
+  such: (answer: Answer) => boolean,
+  instead: () => Promise<void>,
+): Service {
+  return {
+    ...service,
+    keepNote(name, value) {
+      const { run } = (value ?? {}) as { run?: { answer: Answer } }
+      return run && such(run.answer) ? instead() : service.keepNote(name, value)
+    },
+  }
 }
 
-async function poll(app: ReturnType<typeof createApp>, how: 'finish' | 'close' | 'never') {
-  const outgoing = new Outgoing()
+/** A service whose process dies before such a note is kept: nothing follows, and `died` resolves. */
+function dying(service: Service, such: (answer: Answer) => boolean) {
+  let die = () => {}
+  const died = new Promise<void>((resolve) => {
+    die = resolve
+  })
+  const forEver = () => {
+    die()
+    return new Promise<void>(() => {})
+  }
+  return { service: guarded(service, such, forEver), died }
+}
+
+/** How far a socket takes an answer: nothing of it, all but its last byte, all. */
+type Reach = 'nothing' | 'most' | 'all'
+
+/** A socket that stands still where it is told to; `break` ends the connection there. */
+class Outgoing extends EventEmitter {
+  destroyed = false
+  writableFinished = false
+  text = ''
+  reach: Reach
+  constructor(reach: Reach) {
+    super()
+    this.reach = reach
+  }
+  writeHead() {}
+  write(bytes: Uint8Array, done: () => void) {
+    if (this.reach === 'nothing') return this.emit('stands')
+    this.text += Buffer.from(bytes)
+    done()
+  }
+  end(bytes: Uint8Array, done: () => void) {
+    if (this.reach === 'most') return this.emit('stands')
+    this.text += Buffer.from(bytes)
+    this.writableFinished = true
+    done()
+  }
+  destroy() {
+    this.destroyed = true
+  }
+  break() {
+    this.emit('close')
+  }
+}
+
+/** The groups of an answer that arrives. */
+async function poll(app: ReturnType<typeof createApp>) {
+  const outgoing = new Outgoing('all')
   const response = await post(app, '/get_rollout_data', {}, outgoing)
-  if (how !== 'never') outgoing.end(how)
-  const { data } = (await response.json()) as { data: { data: { uid: string }[] } }
+  const { data } = JSON.parse(outgoing.text || (await response.text())) as {
+    data: { data: { uid: string }[] }
+  }
   return data.data.map(({ uid }) => uid)
 }
 
+/** An answer that gets so far and no further; `answered` resolves once its connection is broken. */
+async function stuck(app: ReturnType<typeof createApp>, reach: 'nothing' | 'most') {
+  const outgoing = new Outgoing(reach)
+  const stands = once(outgoing, 'stands')
+  const answered = post(app, '/get_rollout_data', {}, outgoing)
+  await stands
+  return { outgoing, answered }
+}
+
 describe('an answer', () => {
-  test('whose connection broke is handed out again; one that went out is acknowledged by the next poll', async () => {
-    const { service, told } = playedService(new Map())
-    const app = createApp(service, config)
-    await post(app, '/start_rollout', START)
-    expect(await poll(app, 'close')).toEqual(['slime-1.0.g0'])
-    expect(await poll(app, 'finish')).toEqual(['slime-1.0.g0'])
-    expect(await poll(app, 'finish')).toEqual(['slime-1.1.g0'])
-    expect(told).toEqual(['nack slime-1.0.g0', 'ack slime-1.0.g0'])
-  })
+  test.each(['nothing', 'most'] as const)(
+    'of which %s went out before its connection broke is handed out again; one that went out is acknowledged by the next poll',
+    async (reach) => {
+      const { service, told } = playedService(new Map())
+      const app = createApp(service, config)
+      await post(app, '/start_rollout', START)
+      const { outgoing, answered } = await stuck(app, reach)
+      outgoing.break()
+      await answered
+      expect(await poll(app)).toEqual(['slime-1.0.g0'])
+      expect(await poll(app)).toEqual(['slime-1.1.g0'])
+      expect(told).toEqual(['nack slime-1.0.g0', 'ack slime-1.0.g0'])
+    },
+  )
 
   test('holds the next poll up until it has ended', async () => {
     const { service } = playedService(new Map())
     const app = createApp(service, config)
     await post(app, '/start_rollout', START)
-    const outgoing = new Outgoing()
-    await post(app, '/get_rollout_data', {}, outgoing)
+    const { outgoing } = await stuck(app, 'most')
     let answered = false
-    const next = poll(app, 'finish').then((uids) => {
+    const next = poll(app).then((uids) => {
       answered = true
       return uids
     })
     await new Promise((resolve) => setImmediate(resolve))
     expect(answered).toBe(false)
-    outgoing.end('finish')
-    expect(await next).toEqual(['slime-1.1.g0'])
+    outgoing.break()
+    expect(await next).toEqual(['slime-1.0.g0'])
+  })
+
+  test('whose last byte cannot be noted never ends', async () => {
+    const { service } = playedService(new Map())
+    const full = new PaddockError('store_failed', 'the disk is full')
+    const app = createApp(
+      guarded(service, isGoing, () => Promise.reject(full)),
+      config,
+    )
+    await post(app, '/start_rollout', START)
+    const outgoing = new Outgoing('all')
+    await post(app, '/get_rollout_data', {}, outgoing)
+    expect(() => JSON.parse(outgoing.text)).toThrow(SyntaxError)
+    expect(outgoing.destroyed).toBe(true)
   })
 })
 
@@ -123,21 +224,35 @@ describe('a server that is started anew between two polls', () => {
     const before = playedService(notes)
     const app = createApp(before.service, config)
     await post(app, '/start_rollout', START)
-    await poll(app, 'finish')
+    await poll(app)
     const after = playedService(notes, before.known)
     const anew = createApp(after.service, config)
-    await poll(anew, 'finish')
+    await poll(anew)
     expect(after.told).toEqual(['ack slime-1.0.g0'])
   })
 
-  test('hands out again what was under way', async () => {
+  test('hands out again what lacked its last byte', async () => {
     const notes = new Map<string, JsonObject>()
     const before = playedService(notes)
-    const app = createApp(before.service, config)
+    const { service, died } = dying(before.service, isGoing)
+    const app = createApp(service, config)
     await post(app, '/start_rollout', START)
-    await poll(app, 'never')
+    void post(app, '/get_rollout_data', {}, new Outgoing('all'))
+    await died
     const after = playedService(notes, before.known)
-    expect(await poll(createApp(after.service, config), 'finish')).toEqual(['slime-1.0.g0'])
+    expect(await poll(createApp(after.service, config))).toEqual(['slime-1.0.g0'])
+  })
+
+  test('takes back what it had leased and not yet noted', async () => {
+    const notes = new Map<string, JsonObject>()
+    const before = playedService(notes)
+    const { service, died } = dying(before.service, (answer) => answer !== null)
+    const app = createApp(service, config)
+    await post(app, '/start_rollout', START)
+    void post(app, '/get_rollout_data', {})
+    await died
+    expect([...before.leased.keys()]).toEqual(['slime-1.0.g0'])
+    expect(await poll(createApp(before.service, config))).toEqual(['slime-1.0.g0'])
   })
 
   test('plays again what it does not know any more', async () => {
@@ -145,11 +260,7 @@ describe('a server that is started anew between two polls', () => {
     const app = createApp(playedService(notes).service, config)
     await post(app, '/start_rollout', START)
     const anew = createApp(playedService(notes).service, config)
-    const uids = [
-      await poll(anew, 'finish'),
-      await poll(anew, 'finish'),
-      await poll(anew, 'finish'),
-    ]
+    const uids = [await poll(anew), await poll(anew), await poll(anew), await poll(anew)]
     expect(uids.flat()).toEqual(['slime-1.2.g0', 'slime-1.3.g0', 'slime-1.4.g0'])
   })
 })

@@ -4,12 +4,14 @@ import { canonicalJson, type JsonObject } from '../../protocol/json.ts'
 import type { Config } from '../config.ts'
 import type { Service } from '../service.ts'
 import { foreignBatch } from './foreign-batch.ts'
+import type { Handover } from './last-byte.ts'
 import { createLock } from './lock.ts'
 import { answerBody, listText, nothing, statsOf } from './slime-answer.ts'
-import { createSlimeBatches } from './slime-batches.ts'
+import { createSlimeBatches, type News } from './slime-batches.ts'
 import {
   isOver,
   newRun,
+  openPlaces,
   placeOf,
   type SlimeEvent,
   type SlimeRun,
@@ -32,16 +34,16 @@ import {
   writeItem,
 } from './slime-written.ts'
 
-/** An answer to a poll, and what must be called once it is out, or cannot go out any more. */
+/** An answer to a poll; `handover` where it hands something out. */
 interface SlimeAnswer {
   body: Uint8Array
-  ended(sent: boolean): Promise<void>
+  handover: Handover | null
 }
 
 export interface SlimeBuffer {
   /** Begins a run, or goes on with the one that this trainer had. Throws PaddockError where it cannot be played. */
   start(request: StartRequest): Promise<JsonObject>
-  /** One call at a time: the next waits until this answer has `ended`. */
+  /** One call at a time: the next waits until this answer's handover has `ended`. */
   poll(): Promise<SlimeAnswer>
   /** Takes an item of a worker of the trainer's own. */
   write(item: unknown): Promise<void>
@@ -83,7 +85,10 @@ export function createSlimeBuffer(
     if (loaded) return current
     const kept = (await service.note(NOTE)) as unknown as Kept | null
     const tasks = kept && (await service.note(tasksNote(kept.run.id)))
-    if (kept && tasks) current = { ...kept, tasks: tasks.tasks as unknown as SelectedTask[] }
+    if (kept && tasks) {
+      current = { ...kept, tasks: tasks.tasks as unknown as SelectedTask[] }
+      await batches.reclaim(kept.run)
+    }
     loaded = true
     return current
   }
@@ -165,10 +170,10 @@ export function createSlimeBuffer(
     await batches.nack(groups.filter((group) => !kept.includes(group)))
   }
 
-  /** Submits until two batches have groups that were not handed out, or the passes are over. */
+  /** Submits until two batches have groups that were not handed out, enough for an answer, or the passes are over. */
   async function playAhead(state: Current): Promise<Current> {
     let next = state
-    while (next.run.batches.length < BATCHES_AHEAD) {
+    while (next.run.batches.length < BATCHES_AHEAD || openPlaces(next.run) < batchSize) {
       const batch = `${next.run.id}.${next.run.opened}`
       const opened = feed(next, { type: 'open', batch, count: batchSize })
       if (opened.run === next.run) return next
@@ -188,7 +193,7 @@ export function createSlimeBuffer(
   function requestOf({ run, start, tasks }: Current, id: string) {
     const places = run.batches.find((batch) => batch.id === id)?.places ?? []
     const asked = places.flatMap((place) => {
-      const task = place && tasks[place.instance % tasks.length]
+      const task = place && tasks.at(place.instance % tasks.length)
       return task ? [{ ...task, metadata: { slime: { instance_id: place.instance } } }] : []
     })
     const { group_size, url, sampling } = start
@@ -197,24 +202,27 @@ export function createSlimeBuffer(
   }
 
   /** The last answer has arrived where it was sent; what became of the batches since is accounted for. */
-  async function catchUp(state: Current): Promise<{ next: Current; paused: string | null }> {
+  async function catchUp(state: Current): Promise<{ next: Current; news: News }> {
     const { answer } = state.run
-    if (answer?.sent) await batches.ack(answer.groups)
-    else await batches.nack(answer?.groups ?? [])
-    const written = answer?.sent ? withoutGroups(state.written, answer.written) : state.written
+    const kept = answer === null || answer.phase === 'kept'
+    if (kept) await batches.nack(answer?.groups ?? [])
+    else await batches.ack(answer.groups)
+    const written = kept ? state.written : withoutGroups(state.written, answer.written)
     const polled = feed({ ...state, written }, { type: 'poll' })
-    const { events, paused } = await batches.news(polled.run)
-    const next = feed(polled, ...events)
+    const news = await batches.news(polled.run)
+    const next = feed(polled, ...news.events)
     await keep(next)
-    return { next, paused }
+    return { next, news }
   }
 
-  async function answer(): Promise<Uint8Array> {
+  /** The body, and whether it hands anything out. */
+  async function answer(): Promise<{ body: Uint8Array; full: boolean }> {
+    const none = (message: string) => ({ body: nothing(message), full: false })
     const state = await load()
-    if (!state) return nothing('no rollout was started here: start the trainer again')
-    const { next: caughtUp, paused } = await catchUp(state)
+    if (!state) return none('no rollout was started here: start the trainer again')
+    const { next: caughtUp, news } = await catchUp(state)
     let next = caughtUp
-    let problem = paused
+    let problem = news.paused
     try {
       next = await playAhead(caughtUp)
     } catch (error) {
@@ -225,20 +233,28 @@ export function createSlimeBuffer(
     }
     const { rollout_batch_size: size, reward } = settings
     const room = size === null ? Number.MAX_SAFE_INTEGER : size - (next.run.arrived % size)
-    const leased = await batches.lease(next.run, room, { kind: 'slime', reward, at: now() })
-    const whole = wholeGroups(next.written, next.start.group_size).slice(
-      0,
-      room - leased.handed.length,
-    )
-    if (leased.handed.length + whole.length === 0) return nothing(whyNothing(next.run, problem))
+    const whole = wholeGroups(next.written, next.start.group_size).slice(0, room)
+    // slime waits for its whole batch in any case. In one answer no lost answer can leave it with a part that nobody counts.
+    const more = news.more || next.run.opened > caughtUp.run.opened
+    if (size !== null && more && news.ready + whole.length < room)
+      return none(whyNothing(next.run, problem))
+    const form = { kind: 'slime', reward, at: now() } as const
+    const leased = await batches.lease(next.run, room - whole.length, form)
+    if (leased.handed.length + whole.length === 0) return none(whyNothing(next.run, problem))
     const written = whole.map(([key]) => key)
     await keep(feed(next, { type: 'answer', groups: leased.handed, written }))
     const items = whole.map(([, of]) => of)
-    return answerBody(
+    const body = answerBody(
       [...leased.bodies, ...items.map(listText)],
       [...leased.figures, ...items.map(statsOf)],
       [...leased.instances, ...items.map(idOf), ...next.run.flat],
     )
+    return { body, full: true }
+  }
+
+  /** Notes how far the last answer has got, before it gets there. */
+  async function reach(phase: 'kept' | 'going' | 'sent'): Promise<void> {
+    if (current?.run.answer) await keep(feed(current, { type: 'reach', phase }))
   }
 
   return {
@@ -265,21 +281,17 @@ export function createSlimeBuffer(
 
     async poll() {
       const release = await lock()
+      let handover: Handover | null = null
       try {
-        const body = await answer()
-        return {
-          body,
-          async ended(sent) {
-            try {
-              if (sent && current?.run.answer) await keep(feed(current, { type: 'sent' }))
-            } finally {
-              release()
-            }
-          },
-        }
-      } catch (error) {
-        release()
-        throw error
+        const { body, full } = await answer()
+        if (full)
+          handover = {
+            lastByte: () => reach('going'),
+            ended: (sent) => reach(sent ? 'sent' : 'kept').finally(release),
+          }
+        return { body, handover }
+      } finally {
+        if (handover === null) release()
       }
     },
 

@@ -1,17 +1,14 @@
 // slime's rollout buffer over HTTP: the three paths of its own server, with its answers. No error stops its poll.
-import type { ServerResponse } from 'node:http'
-import type { Context } from 'hono'
 import { z } from 'zod'
 import { PaddockError } from '../../protocol/errors.ts'
 import { objectSchema } from '../routes/answers.ts'
 import { type Route, route } from '../routes/route.ts'
+import { handOver, jsonBody } from './last-byte.ts'
 import type { SlimeBuffer } from './slime-buffer.ts'
 import { startRequestSchema } from './slime-start.ts'
 
 /** slime's client tries a refused start again at once and for ever: the pause spares both sides. */
 const REFUSED_PAUSE_MS = 1000
-/** slime's client gives a poll up after this. */
-const LONGEST_ANSWER_MS = 120_000
 
 const tag = 'slime'
 const query = z.object({})
@@ -61,11 +58,8 @@ export function slimeRoutes(buffer: SlimeBuffer, open: boolean): Route[] {
     query,
     answers: { 200: json('Items of whole groups; success is false where none is ready') },
     async handle({ context }) {
-      const { body, ended } = await buffer.poll()
-      void transmitted(context).then(ended)
-      return context.body(body as Uint8Array<ArrayBuffer>, 200, {
-        'content-type': 'application/json',
-      })
+      const { body, handover } = await buffer.poll()
+      return handover ? handOver(context, body, handover) : jsonBody(context, body)
     },
   })
 
@@ -102,20 +96,4 @@ export function slimeRoutes(buffer: SlimeBuffer, open: boolean): Route[] {
   })
 
   return [start, poll, write]
-}
-
-/** Whether the answer's last byte went out; known at once where no socket is behind the request, as in tests. */
-function transmitted(context: Context): Promise<boolean> {
-  const outgoing = (context.env as { outgoing?: ServerResponse } | undefined)?.outgoing
-  if (!outgoing) return Promise.resolve(true)
-  return new Promise((resolve) => {
-    const limit = setTimeout(() => resolve(false), LONGEST_ANSWER_MS)
-    const end = (sent: boolean) => () => {
-      clearTimeout(limit)
-      resolve(sent)
-    }
-    outgoing.once('finish', end(true))
-    outgoing.once('close', end(false))
-    if (outgoing.destroyed) end(false)()
-  })
 }

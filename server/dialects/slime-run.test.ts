@@ -12,6 +12,8 @@ const answerOf = (batch: string, ...indices: number[]) =>
     groups: indices.map((index) => ({ batch, index, id: `${batch}.g${index}`, lease: 'l' })),
     written: [],
   }) as const
+const SENT = { type: 'reach', phase: 'sent' } as const
+const GOING = { type: 'reach', phase: 'going' } as const
 const openInstances = (run: SlimeRun) =>
   run.batches.flatMap(({ places }) => places.flatMap((place) => place?.instance ?? []))
 
@@ -28,9 +30,32 @@ describe('one run', () => {
   test('what was sent has arrived with the next poll; what was not sent is open still', () => {
     const run = feed(newRun('r', 2, []), open('b0', 2), answerOf('b0', 0))
     expect(openInstances(feed(run, { type: 'poll' }))).toEqual([0, 1])
-    const arrived = feed(run, { type: 'sent' }, { type: 'poll' })
+    const arrived = feed(run, SENT, { type: 'poll' })
     expect(openInstances(arrived)).toEqual([1])
     expect(arrived.arrived).toBe(1)
+  })
+
+  test('what was going when the server died is not handed out again: it is played anew at the end, under numbers of its own', () => {
+    const going = feed(newRun('r', 4, []), open('b0', 2), answerOf('b0', 0, 1), GOING)
+    const polled = feed(going, { type: 'poll' })
+    expect(openInstances(polled)).toEqual([])
+    expect(polled.arrived).toBe(2)
+    const next = feed(polled, open('b1', 3), open('b2', 9))
+    expect(next.batches.map(({ places }) => places.map((place) => place?.instance))).toEqual([
+      [2, 3, -4],
+      [-3],
+    ])
+    // Of these nobody knows either, and they have numbers of their own again.
+    const again = feed(next, answerOf('b2', 0), GOING, { type: 'poll' }, open('b3', 1))
+    expect(openInstances(again)).toEqual([2, 3, -4, -7])
+  })
+
+  test('a trainer that is back says what had arrived, and nothing is played in its stead', () => {
+    const going = feed(newRun('r', 4, []), open('b0', 2), answerOf('b0', 0, 1), GOING)
+    const doubted = feed(going, { type: 'poll' }, open('b1', 3))
+    const run = feed(doubted, { type: 'restart', skip: [0, 2], total: 4 }, open('b2', 9))
+    expect(openInstances(run)).toEqual([3, 1])
+    expect(isOver(feed(run, { type: 'lost', batch: 'b1' }))).toBe(false)
   })
 
   test('what the machinery dropped is played again for ever, what the task spoils three times', () => {
@@ -50,7 +75,7 @@ describe('one run', () => {
     const flat = { type: 'dropped', batch: 'b0', index: 0, why: 'flat' } as const
     const run = feed(newRun('r', 3, []), open('b0', 3), flat, answerOf('b0', 1), { type: 'poll' })
     expect(run.flat).toEqual([0])
-    expect(feed(run, answerOf('b0', 1), { type: 'sent' }, { type: 'poll' }).flat).toEqual([])
+    expect(feed(run, answerOf('b0', 1), SENT, { type: 'poll' }).flat).toEqual([])
   })
 
   test('a trainer that is back is owed what it does not have', () => {
@@ -58,10 +83,10 @@ describe('one run', () => {
       newRun('r', 6, []),
       open('b0', 4),
       answerOf('b0', 0, 1),
-      { type: 'sent' },
+      SENT,
       { type: 'poll' },
       answerOf('b0', 2),
-      { type: 'sent' },
+      SENT,
     )
     const run = feed(before, { type: 'restart', skip: [0, 2, 5], total: 6 })
     expect(openInstances(run)).toEqual([3])
@@ -72,10 +97,10 @@ describe('one run', () => {
 })
 
 /** What a run went through, with the ledger's side of it: which groups of a batch are still to be had. */
-test('in any history each instance arrives exactly once, or was given up', () => {
+test('in any history each instance surely arrives exactly once', () => {
   const steps = fc.array(
     fc.record({
-      what: fc.constantFrom('open', 'answer', 'lose', 'drop', 'forget'),
+      what: fc.constantFrom('open', 'answer', 'lose', 'doubt', 'drop', 'forget'),
       pick: fc.nat(),
       count: fc.integer({ min: 1, max: 4 }),
     }),
@@ -93,20 +118,23 @@ test('in any history each instance arrives exactly once, or was given up', () =>
             ),
           )
           .slice(0, count)
-      const deliver = (count: number, sent: boolean) => {
+      const doubted: number[] = []
+      const deliver = (count: number, as: 'sent' | 'lost' | 'doubted') => {
         const groups = take(count)
         run = feed(run, { type: 'answer', groups, written: [] })
-        if (sent) {
-          arrived.push(...groups.map((group) => placeOf(run, group)?.instance ?? -1))
-          run = feed(run, { type: 'sent' })
-        }
+        const instances = groups.map((group) => placeOf(run, group)?.instance ?? Number.NaN)
+        if (as === 'sent') arrived.push(...instances)
+        if (as === 'doubted') doubted.push(...instances)
+        if (as !== 'lost') run = feed(run, GOING)
+        if (as === 'sent') run = feed(run, SENT)
         run = feed(run, { type: 'poll' })
       }
       for (const { what, pick, count } of history) {
         const batch = run.batches[pick % Math.max(1, run.batches.length)]
         if (what === 'open') run = feed(run, open(`b${run.opened}`, count))
-        if (what === 'answer') deliver(count, true)
-        if (what === 'lose') deliver(count, false)
+        if (what === 'answer') deliver(count, 'sent')
+        if (what === 'lose') deliver(count, 'lost')
+        if (what === 'doubt') deliver(count, 'doubted')
         if (what === 'drop' && batch)
           run = feed(run, {
             type: 'dropped',
@@ -118,9 +146,13 @@ test('in any history each instance arrives exactly once, or was given up', () =>
       }
       while (!isOver(run)) {
         run = feed(run, open(`b${run.opened}`, 3))
-        deliver(3, true)
+        deliver(3, 'sent')
       }
-      expect(arrived.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, i) => i))
+      // Whether what is in doubt arrived or not: no number comes twice, and each instance comes once that surely arrives.
+      const all = [...arrived, ...doubted]
+      expect(new Set(all).size).toBe(all.length)
+      const instances = arrived.map((number) => ((number % total) + total) % total)
+      expect(instances.sort((a, b) => a - b)).toEqual(Array.from({ length: total }, (_, i) => i))
     }),
   )
 })

@@ -6,6 +6,12 @@ export interface Place {
   tries: number
 }
 
+/**
+ * How far an answer has got: `kept` while its last byte is held back, so that nobody can have read it; `going` from
+ * just before that byte goes out; `sent` once it is out.
+ */
+type AnswerPhase = 'kept' | 'going' | 'sent'
+
 /** A group in an answer. */
 export interface HandedOut {
   batch: string
@@ -17,7 +23,7 @@ export interface HandedOut {
 
 /**
  * Instances are numbered over all passes: pass × tasks + task. Each of `[0, total)` is in one place: not reached yet
- * (from `next`), in `again`, open in a batch, or done.
+ * (from `next`), in `again`, open in a batch, or done. Numbers below 0 stand in for instances that may not have arrived.
  */
 export interface SlimeRun {
   id: string
@@ -31,8 +37,8 @@ export interface SlimeRun {
   batches: { id: string; places: (Place | null)[] }[]
   /** How many batches there were, for their names. */
   opened: number
-  /** The last answer until the next poll: `sent` once its last byte is out; `written` are keys of written groups in it. */
-  answer: { sent: boolean; groups: readonly HandedOut[]; written: readonly string[] } | null
+  /** The last answer until the next poll; `written` are keys of written groups in it. */
+  answer: { phase: AnswerPhase; groups: readonly HandedOut[]; written: readonly string[] } | null
   /** Instances whose flat groups were dropped, of which the trainer has not heard yet. */
   flat: number[]
   /** Groups that arrived since the trainer's start. */
@@ -49,8 +55,11 @@ export type SlimeEvent =
   /** A group was dropped. What the machinery did is played again for ever, what the task did a few times. */
   | { type: 'dropped'; batch: string; index: number; why: 'machinery' | 'task' | 'flat' }
   | { type: 'answer'; groups: readonly HandedOut[]; written: readonly string[] }
-  | { type: 'sent' }
-  /** The next poll: what was sent has arrived, anything else goes back to be handed out again. */
+  | { type: 'reach'; phase: AnswerPhase }
+  /**
+   * The next poll: what was sent has arrived, and what was kept goes back to be handed out again. Of what was going
+   * nobody can say (the server died in that moment): it is not handed out again, and its instances are played anew.
+   */
   | { type: 'poll' }
   /** The trainer is back from a checkpoint that holds the instances of `skip`. */
   | { type: 'restart'; skip: readonly number[]; total: number }
@@ -101,15 +110,16 @@ export function slimeReducer(run: SlimeRun, event: SlimeEvent): SlimeRun {
       return { ...settle(run, [event]), again, flat }
     }
     case 'answer':
-      return { ...run, answer: { sent: false, groups: event.groups, written: event.written } }
-    case 'sent':
-      return run.answer ? { ...run, answer: { ...run.answer, sent: true } } : run
+      return { ...run, answer: { phase: 'kept', groups: event.groups, written: event.written } }
+    case 'reach':
+      return run.answer ? { ...run, answer: { ...run.answer, phase: event.phase } } : run
     case 'poll': {
       const { answer } = run
       const now = { ...run, answer: null, polled: true }
-      if (!answer?.sent) return now
+      if (answer === null || answer.phase === 'kept') return now
       const arrived = run.arrived + answer.groups.length + answer.written.length
-      return { ...settle(now, answer.groups), flat: [], arrived }
+      const again = answer.phase === 'going' ? [...run.again, ...standIns(run)] : run.again
+      return { ...settle(now, answer.groups), again, flat: [], arrived }
     }
     case 'restart':
       return restarted(run, new Set(event.skip), event.total)
@@ -121,26 +131,44 @@ export function placeOf(run: SlimeRun, at: { batch: string; index: number }): Pl
   return run.batches.find(({ id }) => id === at.batch)?.places[at.index] ?? null
 }
 
+/** How many places are open in the run's batches. */
+export function openPlaces({ batches }: SlimeRun): number {
+  return batches.reduce((sum, { places }) => sum + places.filter((place) => place).length, 0)
+}
+
 /** True where nothing is left to be played, handed out or confirmed. */
 export function isOver(run: SlimeRun): boolean {
   return run.batches.length === 0 && take(run, 1).places.length === 0
 }
 
-/** The next instances, those to be played again first; `rest` is what the run keeps of its lists. */
+/**
+ * The next instances, those to be played again first and stand-ins last; `rest` is what the run keeps of its lists.
+ */
 function take(run: SlimeRun, count: number): { places: Place[]; rest: Partial<SlimeRun> } {
-  const places = run.again.slice(0, count)
+  const due = run.again.filter(({ instance }) => instance >= 0)
+  const spare = run.again.filter(({ instance }) => instance < 0)
+  const places = due.slice(0, count)
   const skip = new Set(run.skip)
   let { next } = run
   for (; places.length < count && next < run.total; next++)
     if (!skip.has(next)) places.push({ instance: next, tries: 0 })
+  const filled = count - places.length
   return {
-    places,
+    places: [...places, ...spare.slice(0, filled)],
     rest: {
-      again: run.again.slice(count),
+      again: [...due.slice(count), ...spare.slice(filled)],
       next,
       skip: run.skip.filter((instance) => instance >= next),
     },
   }
+}
+
+/** The instances of the last answer under numbers of their own: slime makes one group of what has one number. */
+function standIns(run: SlimeRun): Place[] {
+  return (run.answer?.groups ?? []).flatMap((group) => {
+    const place = placeOf(run, group)
+    return place ? [{ instance: place.instance - run.total, tries: 0 }] : []
+  })
 }
 
 /** Closes places; a batch with none left is over. */
@@ -153,16 +181,19 @@ function settle(run: SlimeRun, gone: readonly { batch: string; index: number }[]
   return { ...run, batches: batches.filter(({ places }) => places.some((place) => place)) }
 }
 
-/** What the trainer does not have is owed to it: open places stay, anything else behind `next` is played again. */
+/**
+ * What the trainer does not have is owed to it: open places stay, anything else behind `next` is played again. Stand-ins
+ * go: now it is known what has arrived.
+ */
 function restarted(run: SlimeRun, skip: ReadonlySet<number>, total: number): SlimeRun {
   const had = run.batches.flatMap(({ id, places }) =>
     places.flatMap((place, index) =>
-      place && skip.has(place.instance) ? [{ batch: id, index }] : [],
+      place && (place.instance < 0 || skip.has(place.instance)) ? [{ batch: id, index }] : [],
     ),
   )
   const left = settle({ ...run, answer: null }, had)
   const open = left.batches.flatMap(({ places }) => places.map((place) => place?.instance))
-  const waiting = run.again.filter(({ instance }) => !skip.has(instance))
+  const waiting = run.again.filter(({ instance }) => instance >= 0 && !skip.has(instance))
   const known = new Set([...open, ...waiting.map(({ instance }) => instance)])
   const owed = range(run.next).filter((instance) => !skip.has(instance) && !known.has(instance))
   return {

@@ -44,7 +44,7 @@ export function writeItem(
   const twin = known.find((one) => one.uid === uid)
   if (twin && canonicalJson(twin) === canonicalJson(item)) return written
   if (twin) refuse('uid', `item ${JSON.stringify(uid)} was written before with other contents`)
-  if (typeof instance_id === 'number' && instance_id >= 0 && instance_id < run.total)
+  if (typeof instance_id === 'number' && instance_id < run.total)
     refuse(
       'instance_id',
       `${key} is played by the server: choose ids from ${run.total} on, or text`,

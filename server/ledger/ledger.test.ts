@@ -73,6 +73,18 @@ describe.each(STORES)('the ledger over %s', (kind) => {
     expect(await ledger.lease('b', 1, 10, never)).toHaveLength(1)
   })
 
+  test('leases that their holder has lost count of are ready at once, and those that it names stay out', async () => {
+    const ledger = await open()
+    await withReady(ledger, 'b', 3)
+    const leased = await ledger.lease('b', 3, 600, never)
+    const before = handles(leased)
+    const anew = await again()
+    await anew.reclaim('b', [before[1]?.lease ?? ''])
+    expect(anew.deliveries('b')).toMatchObject({ ready: 2, leased: 1 })
+    expect(await anew.ack('b', before)).toEqual(['late', 'acked', 'late'])
+    expect(ids(await anew.lease('b', 3, 600, never)).sort()).toEqual(['b.g0', 'b.g2'])
+  })
+
   test('a lease runs from when its holder has it: until then its body is made', async () => {
     const ledger = await open()
     await withReady(ledger, 'b', 1)

@@ -347,6 +347,18 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     },
     ack: (batch, leases) => answer('ack', batch, leases),
     nack: (batch, leases) => answer('nack', batch, leases),
+    async reclaim(id, kept) {
+      const batch = batchOf(id)
+      await inTurn(batch, async () => {
+        const { shelf } = batch
+        const events = [...shelf.leased].flatMap((group) => {
+          const lease = shelf.groups.get(group)?.state.lease
+          if (!lease || kept.includes(lease.id)) return []
+          return [{ group, event: { type: 'nack', id: lease.id } as const }]
+        })
+        await change(id, events)
+      })
+    },
     async note(name) {
       return reader.json<JsonObject>(keys.note(name)) ?? null
     },

@@ -184,6 +184,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     peek: leasing.peek,
     ack: leasing.ack,
     nack: leasing.nack,
+
+    async reclaim(id, kept) {
+      runOf(id)
+      await ledger.reclaim(id, kept)
+    },
+
     events: (id) => runOf(id).events,
     tasks: (pack) => tasks.summaries(pack),
 

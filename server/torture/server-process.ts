@@ -16,12 +16,16 @@ export interface ServerProcess {
   log: readonly string[]
 }
 
-const program = fileURLToPath(new URL(`../main.${fromSource ? 'ts' : 'js'}`, import.meta.url))
+const paddock = fileURLToPath(new URL(`../main.${fromSource ? 'ts' : 'js'}`, import.meta.url))
 
-/** `wrapper`: a command that runs it, as `fiu-run`. Rejects with its log where it ends before it listens. */
+/**
+ * `wrapper`: a command that runs it, as `fiu-run`; `program`: what is started in paddock's place. Rejects with its log
+ * where it ends before it listens.
+ */
 export async function startServerProcess(
   config: string,
   wrapper: readonly string[] = [],
+  program = paddock,
 ): Promise<ServerProcess> {
   const started = performance.now()
   const loader = fromSource ? ['--import', 'tsx'] : []
