@@ -99,9 +99,15 @@ describe('of jobs that wait for a thread', () => {
 it('O07: turns that come one after another are shared by the threads', async () => {
   const two = labPool(lab.module, { threads: 2 })
   await two.ready()
-  for (let turn = 0; turn < 240; turn++) await two.run('begin', labPlan({}))
-  const { busySeconds } = two.stats()
-  expect(busySeconds).toHaveLength(2)
-  expect(Math.max(...busySeconds)).toBeLessThan(2 * Math.min(...busySeconds))
+  const busy = () => two.stats().busySeconds
+  const isEven = () => Math.max(...busy()) < 2 * Math.min(...busy())
+  // A turn that a busy machine held up is made good by the next ones.
+  for (let turn = 0; turn < 100 || (turn < 10_000 && !isEven()); turn++) {
+    const before = busy()
+    await two.run('begin', labPlan({}))
+    const worked = busy().findIndex((seconds, thread) => seconds !== before[thread])
+    expect(before[worked]).toBe(Math.min(...before))
+  }
+  expect(isEven()).toBe(true)
   await two.close()
 }, 120_000)
