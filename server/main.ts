@@ -458,8 +458,8 @@ program
   .command('torture')
   .description('Kill a server of its own at random under load; exit code 1 where anything is lost.')
   .option('--kills <number>', 'how often it is killed (100)', numberUpTo(100_000), 100)
-  .option('--seconds <number>', 'stop after so long, with --min-kills done', numberUpTo(1e6), 1e6)
-  .option('--min-kills <number>', 'kills that are done whatever the time', numberUpTo(1e5), 0)
+  .option('--seconds <number>', 'all is over after so long', numberUpTo(1e6), 1e6)
+  .option('--min-kills <number>', 'exit code 1 where fewer are done by then', numberUpTo(1e5), 0)
   .option('--seed <number>', 'of the moments; default: another each time', numberUpTo(2 ** 31))
   .addOption(
     new Option(

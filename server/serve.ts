@@ -4,6 +4,7 @@ import { PaddockError } from '../protocol/errors.ts'
 import type { Ledger } from '../rollout/ports.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
+import { openLmdbStore } from './ledger/lmdb-store.ts'
 import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
 import { measuredBeside } from './metrics/measured-beside.ts'
@@ -35,12 +36,14 @@ export interface Running {
 /**
  * Opens the port first, so that a taken one is known at once, then loads threads and tasks; requests that come in
  * between wait. `onStoreFailed` is called when the ledger cannot be written any more: the process has to end then, and a
- * new one goes on from what is stored. Throws PaddockError `invalid_config` where a port, pack, module or model folder cannot be had.
+ * new one goes on from what is stored. `openStore` is what the ledger lies in where it has a folder. Throws PaddockError
+ * `invalid_config` where a port, pack, module or model folder cannot be had.
  */
 export async function serve(
   config: Config,
   log: Logger,
   onStoreFailed: () => void = () => {},
+  openStore: typeof openLmdbStore = openLmdbStore,
 ): Promise<Running> {
   const gate = openGate()
   const { host, port } = config.server
@@ -54,7 +57,7 @@ export async function serve(
     },
   })
   try {
-    const house = await build(config, log, onStoreFailed)
+    const house = await build(config, log, onStoreFailed, openStore)
     const closing = new AbortController()
     const app = createApp(house.rollouts, config, {
       closing: closing.signal,
@@ -86,7 +89,12 @@ interface House {
   release(): Promise<void>
 }
 
-async function build(config: Config, log: Logger, onStoreFailed: () => void): Promise<House> {
+async function build(
+  config: Config,
+  log: Logger,
+  onStoreFailed: () => void,
+  openStore: typeof openLmdbStore,
+): Promise<House> {
   const packs = await readPacks(config)
   const pool = createPool(poolOptions(config, packs))
   let ledger: Ledger | null = null
@@ -116,18 +124,19 @@ async function build(config: Config, log: Logger, onStoreFailed: () => void): Pr
       oldestReady: () => kept.oldestReady(),
       store: () => kept.volume(),
     })
-    ledger = openLedger(config.ledger, {
-      onFailure(error) {
+    const hooks = {
+      onFailure(error: Error) {
         log.fatal({ err: error }, `${error.message}; nothing more is taken, and the server ends`)
         scheduler.pause(true)
         onStoreFailed()
       },
-      onBad(key) {
+      onBad(key: string) {
         metrics.quarantined(key)
         log.error({ key }, 'a record of the ledger is damaged and is set aside')
       },
       onExpired: metrics.leasesExpired,
-    })
+    }
+    ledger = openLedger(config.ledger, hooks, openStore)
     const kept = measuredLedger(ledger, metrics)
     const board = createPolicyBoard()
     const rewardModels = createGuardedHttp({

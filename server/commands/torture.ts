@@ -20,5 +20,8 @@ export async function runTorture(options: Omit<TortureOptions, 'onLine'>): Promi
     `${kills} ${options.fault ? `ends by ${options.fault}` : 'kills'} and ${trainerDeaths} deaths of the trainer over ${episodes} episodes, ${acked} groups acknowledged, ` +
       `${repeats} requests repeated; a restart takes ${restartSeconds.toFixed(2)} s; ${seconds.toFixed(0)} s in all\n`,
   )
-  return Object.values(count).every((found) => found.length === 0) ? 0 : 1
+  const tooFew = kills < Math.min(options.kills, options.minKills)
+  if (tooFew)
+    process.stdout.write(`only ${kills} of at least ${options.minKills} kills were done\n`)
+  return !tooFew && Object.values(count).every((found) => found.length === 0) ? 0 : 1
 }

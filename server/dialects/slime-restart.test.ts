@@ -53,7 +53,10 @@ async function openStable(rolloutBatchSize: number) {
       writeFileSync(file, JSON.stringify(settings))
       const server = await (killAt === undefined
         ? startServerProcess(file)
-        : startServerProcess(file, ['env', `KILL_AT=${killAt}`], KILLED))
+        : startServerProcess(file, {
+            wrapper: ['env', `KILL_AT=${killAt}`],
+            program: [KILLED, 'serve'],
+          }))
       port = Number(new URL(server.url).port)
       return server
     },

@@ -18,8 +18,12 @@ export interface LedgerHooks {
 /** Most bytes of groups that have left which stay readable in memory, whatever the settings say. */
 const KEPT_IN_MEMORY = 256 * 2 ** 20
 
-/** Throws PaddockError `invalid_config` where the folder is in use, or was written by a newer Paddock. */
-export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Ledger {
+/** `openStore` opens a folder. Throws PaddockError `invalid_config` where the folder is in use, or was written by a newer Paddock. */
+export function openLedger(
+  settings: Settings['ledger'],
+  hooks: LedgerHooks,
+  openStore = openLmdbStore,
+): Ledger {
   const clock = () => performance.now() / 1000
   const { onBad, onExpired } = hooks
   const { path, max_bytes, keep_bytes, min_free_bytes } = settings
@@ -32,7 +36,7 @@ export function openLedger(settings: Settings['ledger'], hooks: LedgerHooks): Le
       onBad,
       onExpired,
     })
-  const store = openLmdbStore(path, hooks.onFailure)
+  const store = openStore(path, hooks.onFailure)
   const freeBytes = () => {
     const { bavail, bsize } = statfsSync(path)
     return bavail * bsize

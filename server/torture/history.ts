@@ -12,7 +12,7 @@ export interface Finding {
   lost: string[]
   /** Groups that were leased after their acknowledgement had been answered, or acknowledged twice. */
   twice: string[]
-  /** Groups that were never acknowledged though their batch is done. */
+  /** Groups that were never acknowledged though their batch is done, and batches that never were. */
   forgotten: string[]
   /** Episodes of which one kill repeated more than one policy request. */
   repeated: string[]
@@ -25,6 +25,8 @@ export interface History {
   acked(group: string, result: string): void
   /** A batch that is done, with how its groups are counted. */
   done(batch: string, settled: Record<string, number>): void
+  /** A batch that was not done when the time was over. */
+  unfinished(batch: string): void
   totals(): { episodes: number; acked: number; batches: number }
   /** `seen`: by the request's seed, the lives in which it was asked. */
   check(seen: ReadonlyMap<number, readonly number[]>): Finding & { repeats: number }
@@ -34,7 +36,8 @@ export interface History {
 const MAX_TURNS = 8
 const MAX_ATTEMPTS = 3
 
-export function createHistory(): History {
+/** `onHeard` is called whenever the totals have grown. */
+export function createHistory(onHeard: () => void): History {
   const batches = new Map<string, { groups: number; groupSize: number }>()
   /** By episode and attempt: the life in which it was heard of, and its reward. */
   const finished = new Map<string, { life: number; reward: number | null }>()
@@ -54,6 +57,7 @@ export function createHistory(): History {
       const key = `${episode} ${attempt}`
       if (!finished.has(key)) finished.set(key, { life, reward })
       rewards.set(episode, reward)
+      onHeard()
     },
     leased({ id, episodes }) {
       if (acks.has(id)) finding.twice.push(`${id} was leased after its ack`)
@@ -65,12 +69,15 @@ export function createHistory(): History {
       if (result !== 'acked') return
       if (acks.has(group)) finding.twice.push(`${group} was acknowledged twice`)
       acks.set(group, (acks.get(group) ?? 0) + 1)
+      onHeard()
     },
     done(batch, settled) {
       const groups = batches.get(batch)?.groups ?? 0
       if (settled.acked !== groups)
         finding.forgotten.push(`${batch}: ${JSON.stringify(settled)} of ${groups} groups`)
     },
+    unfinished: (batch) =>
+      void finding.forgotten.push(`${batch} was not done when the time was over`),
     totals: () => ({ episodes: rewards.size, acked: acks.size, batches: batches.size }),
     check(seen) {
       let repeats = 0

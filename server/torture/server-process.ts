@@ -16,28 +16,31 @@ export interface ServerProcess {
   log: readonly string[]
 }
 
-const paddock = fileURLToPath(new URL(`../main.${fromSource ? 'ts' : 'js'}`, import.meta.url))
+const main = fileURLToPath(new URL(`../main.${fromSource ? 'ts' : 'js'}`, import.meta.url))
+const paddockServe = [main, 'serve']
 
-/**
- * `wrapper`: a command that runs it, as `fiu-run`; `program`: what is started in paddock's place. Rejects with its log
- * where it ends before it listens.
- */
+export interface ServerProcessOptions {
+  /** A command that runs it, as `fiu-run`. */
+  wrapper?: readonly string[]
+  /** What is run instead of `paddock serve`, with its arguments before the config's path. */
+  program?: readonly string[]
+  /** Ends it, whatever it does. */
+  signal?: AbortSignal
+}
+
+/** Rejects with its log where it ends before it listens. */
 export async function startServerProcess(
   config: string,
-  wrapper: readonly string[] = [],
-  program = paddock,
+  { wrapper = [], program = paddockServe, signal }: ServerProcessOptions = {},
 ): Promise<ServerProcess> {
   const started = performance.now()
   const loader = fromSource ? ['--import', 'tsx'] : []
-  const [command = '', ...args] = [
-    ...wrapper,
-    process.execPath,
-    ...loader,
-    program,
-    'serve',
-    config,
-  ]
-  const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  const [command = '', ...args] = [...wrapper, process.execPath, ...loader, ...program, config]
+  const child = spawn(command, args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    killSignal: 'SIGKILL',
+    ...(signal && { signal }),
+  })
   const log: string[] = []
   const ended = once(child, 'exit').then(([code, signal]) => ({ code, signal }))
   const url = await listening(child, log)

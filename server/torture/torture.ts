@@ -14,9 +14,14 @@ import { createTrainer } from './trainer.ts'
 export interface TortureOptions {
   kills: number
   seed: number
-  /** Stops before all kills are done when so many seconds are over; at least `minKills` are done. */
+  /** All is over after so many seconds: the last fifth is for what is open to end. */
   seconds: number
+  /** Lives get shorter where so many kills would not be done in that time. */
   minKills: number
+  /** No life ends before so many ends of episodes, and so many acks, were heard in it; none by default. */
+  lifeHears?: { episodes: number; acked: number }
+  /** What is started instead of `paddock serve`, as ServerProcessOptions has it. */
+  program?: readonly string[]
   /** What ends the server instead of a kill: the ledger's own failure at a disk that refuses. */
   fault: keyof typeof FAULTS | null
   onLine(text: string): void
@@ -52,13 +57,19 @@ const GROUPS = 8
 const GROUP_SIZE = 8
 /** Enough for 64 episodes of 4 turns to be under way at any moment. */
 const LATENCY = 'lognormal:120,0.5'
-/** Longest time between a start and its kill, milliseconds. */
-const MAX_LIFE_MS = 2500
+/** Longest time between a start and its kill, seconds. */
+const MAX_LIFE = 2.5
+/** Share of the time after which nothing is killed any more. */
+const KILLING = 0.8
+/** A server that does not even start is ended so much later than all should be over, milliseconds. */
+const GRACE_MS = 10_000
 
 /** Needs the simulator's vocabulary, which a development install has. */
 export async function torture(options: TortureOptions): Promise<TortureResult> {
-  const { kills, seed, seconds, minKills, fault, onLine } = options
+  const { kills, seed, seconds, minKills, fault, program, lifeHears, onLine } = options
   const began = performance.now()
+  const elapsed = () => (performance.now() - began) / 1000
+  const signal = AbortSignal.timeout(seconds * 1000 + GRACE_MS)
   const random = dice(seed)
   const folder = await mkdtemp(join(tmpdir(), 'paddock-torture-'))
   const tasks = Array.from({ length: GROUPS }, (_, index) => taskOf(index))
@@ -68,7 +79,8 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   const simulator = await startSimulatorProcess(['--scripts', scripts, '--latency', LATENCY])
   const policy = openCountingPolicy(simulator.url)
   const config = join(folder, 'paddock.yaml')
-  const history = createHistory()
+  let wake = () => {}
+  const history = createHistory(() => wake())
   const trainer = createTrainer({
     history,
     tasks: tasks.map((spec) => ({ spec, environment: 'arithmetic' })),
@@ -82,7 +94,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   async function start(wrapper: readonly string[] = []) {
     const url = await policy.nextLife()
     await writeFile(config, JSON.stringify(settings(url, simulator.model, folder)))
-    return startServerProcess(config, wrapper)
+    return startServerProcess(config, { wrapper, signal, ...(program && { program }) })
   }
 
   async function live(until: () => Promise<unknown>): Promise<void> {
@@ -95,6 +107,24 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     killed.abort()
     await server.kill()
     await working
+  }
+
+  /** Seconds until the next kill, at random, and no longer than those that must still be done leave. */
+  function lifetime(): number {
+    const share = (seconds * KILLING - elapsed()) / Math.max(1, minKills - done)
+    return random() * Math.min(MAX_LIFE, Math.max(0, 2 * (share - median(starts))))
+  }
+
+  /** Resolves when as much was heard since the call as a life hears at least. */
+  async function heardEnough(): Promise<void> {
+    const before = history.totals()
+    const { episodes = 0, acked = 0 } = lifeHears ?? {}
+    const lacks = ({ episodes: e, acked: a } = history.totals()) =>
+      e - before.episodes < episodes || a - before.acked < acked
+    while (lacks())
+      await new Promise<void>((resolve) => {
+        wake = resolve
+      })
   }
 
   /** The server runs until it ends by itself, and has to say why. */
@@ -114,25 +144,23 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   }
 
   try {
-    for (; done < kills; done++) {
-      const over = (performance.now() - began) / 1000 > seconds
-      if (over && done >= minKills) break
-      const ms = Math.floor(random() * MAX_LIFE_MS)
+    for (; done < kills && elapsed() < seconds * KILLING; done++) {
       if (fault) await liveWithFault(FAULTS[fault])
-      else await live(() => sleep(ms))
+      else await live(() => Promise.all([sleep(lifetime() * 1000), heardEnough()]))
       if ((done + 1) % 10 === 0)
         onLine(`${done + 1} kills, ${history.totals().acked} groups acknowledged`)
     }
     trainer.finish()
-    while (!trainer.isDone()) await live(() => new Promise(() => {}))
-    const sorted = starts.toSorted((a, b) => a - b)
+    while (!trainer.isDone() && elapsed() < seconds)
+      await live(() => sleep((seconds - elapsed()) * 1000))
+    for (const batch of trainer.open()) history.unfinished(batch)
     return {
       ...history.check(policy.seen),
       ...history.totals(),
       kills: done,
       trainerDeaths: trainer.deaths(),
-      restartSeconds: sorted[Math.floor(sorted.length / 2)] ?? 0,
-      seconds: (performance.now() - began) / 1000,
+      restartSeconds: median(starts),
+      seconds: elapsed(),
     }
   } finally {
     await policy.close()
@@ -178,6 +206,10 @@ function taskOf(index: number): JsonObject & { request: string } {
 
 function scriptOf({ request, transcripts }: JsonObject) {
   return { match: request, transcripts }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 }
 
 /** Mulberry32: the same seed draws the same moments. */

@@ -8,6 +8,8 @@ export interface Trainer {
   finish(): void
   /** Everything that was submitted is done. */
   isDone(): boolean
+  /** Ids of batches that are not. */
+  open(): string[]
   deaths(): number
 }
 
@@ -36,8 +38,8 @@ interface Leased {
 
 export function createTrainer(options: TrainerOptions): Trainer {
   const { history, tasks, groupSize, random } = options
-  /** Ids of batches that are not done; true once the submission was answered. */
-  const open = new Map<string, boolean>()
+  /** Ids of batches that are not done. */
+  const open = new Set<string>()
   let count = 0
   let deaths = 0
   let finishing = false
@@ -57,7 +59,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
 
   function nextBatch(): string {
     const id = `torture-${count++}`
-    open.set(id, false)
+    open.add(id)
     history.submitted(id, tasks.length, groupSize)
     return id
   }
@@ -111,7 +113,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
     async work(url, life, signal) {
       const lane = async () => {
         while (!signal.aborted) {
-          const taken = [...open.keys()].find((id) => !working.has(id))
+          const taken = [...open].find((id) => !working.has(id))
           const id = taken ?? (finishing ? null : nextBatch())
           if (id === null) return
           working.add(id)
@@ -132,6 +134,7 @@ export function createTrainer(options: TrainerOptions): Trainer {
       finishing = true
     },
     isDone: () => open.size === 0,
+    open: () => [...open],
     deaths: () => deaths,
   }
 }
