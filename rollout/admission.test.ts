@@ -43,6 +43,7 @@ function house() {
       }),
     end: (batch: string, group: string, end: GroupEnd, combination = 'c') =>
       feed({ type: 'end', batch, group, combination, ...end }),
+    restore: (batch: string, pause: AdmissionPause) => feed({ type: 'pause', batch, pause }),
     resume: (batch: string) => feed({ type: 'resume', batch }),
     pause: (batch: string): AdmissionPause | null => state.batches[batch]?.pause ?? null,
     waiting: (batch: string) => state.batches[batch]?.waiting.length ?? 0,
@@ -50,6 +51,16 @@ function house() {
 }
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `g${index}`)
+
+test('a batch that was paused before a restart starts nothing until it is resumed', () => {
+  const { arrive, end, restore, resume, pause } = house()
+  restore('b', { reason: 'waste', group: 'g0', message: 'as it was' })
+  expect(arrive('b', ['g1', 'g2'])).toEqual([])
+  // What was good before the restart proves the graders, and lifts no pause.
+  expect(end('b', 'g9', GOOD)).toEqual([])
+  expect(pause('b')?.message).toBe('as it was')
+  expect(resume('b')).toEqual(['g1', 'g2'])
+})
 
 describe('the first group of a combination', () => {
   test('plays alone, and lets the others start when it was graded', () => {

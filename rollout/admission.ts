@@ -45,6 +45,8 @@ export interface AdmissionState {
 export type AdmissionEvent =
   | { type: 'arrive'; batch: string; candidates: readonly Candidate[] }
   | ({ type: 'end'; batch: string } & Candidate & GroupEnd)
+  /** It was paused before a restart: to be told before anything of it arrives. */
+  | { type: 'pause'; batch: string; pause: AdmissionPause }
   | { type: 'resume'; batch: string }
   | { type: 'leave'; batch: string }
 
@@ -77,6 +79,10 @@ export function admissionReducer(
     }
     case 'end':
       return ended(state, event)
+    case 'pause': {
+      const batch = { waiting: [], canaries: {}, pause: event.pause }
+      return { state: withBatch(state, event.batch, batch), started: [] }
+    }
     case 'resume':
       return resumed(state, event.batch)
     case 'leave': {

@@ -142,8 +142,8 @@ export interface Ledger {
     leases: readonly { id: string; lease: string }[],
     seconds: number,
   ): Promise<void>
-  /** The groups that are ready, then those that are leased, as they are; those that cannot be read are left out. */
-  peek(batch: string): Promise<Omit<LeasedGroup, 'lease'>[]>
+  /** The first group that can be read, of those that are ready, then of those that are leased; null where there is none. */
+  peek(batch: string): Promise<Omit<LeasedGroup, 'lease'> | null>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   /** Hands back every lease of a batch but those of `kept`, ids of leases. */

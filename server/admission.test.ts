@@ -92,9 +92,9 @@ const many = (count: number, spec: (index: number) => JsonObject = () => ({})) =
   Array.from({ length: count }, (_, index) => spec(index))
 
 /** Follows the events of a batch until one of a kind has come. */
-async function until(id: string, kind: string): Promise<BatchProgress> {
+async function until(id: string, kind: string, at = house): Promise<BatchProgress> {
   const stop = new AbortController()
-  const { body } = await fetch(`${house.url}/v1/batches/${id}/events?after=0`, {
+  const { body } = await fetch(`${at.url}/v1/batches/${id}/events?after=0`, {
     signal: stop.signal,
   })
   let text = ''
@@ -103,7 +103,7 @@ async function until(id: string, kind: string): Promise<BatchProgress> {
     if (text.includes(`event: ${kind}`)) break
   }
   stop.abort()
-  return house.api.progress(id)
+  return at.api.progress(id)
 }
 
 it('A01: a grader that cannot run scores nothing, and its batch stops after the first group with its words', async () => {
@@ -219,4 +219,37 @@ test('fifty groups without a valid one pause their batch; a cancelled one leaves
     await fetch(`${house.url}/v1/batches/${id}`, { method: 'DELETE' })
   ).json()
   expect(cancelled).toMatchObject({ state: 'cancelled', pause: null, groups: { ready: 50 } })
+}, 120_000)
+
+test('a batch that was paused is paused after a restart, and goes on when it is resumed', async () => {
+  const environments = {
+    breaking: environment(
+      'breaking',
+      `if (state.spec.broken) return { status: 'scored', rewards: { reward: 1 } }
+       ${SCORED}`,
+    ),
+  }
+  const ledger = { path: mkdtempSync(join(tmpdir(), 'paddock-paused-')), min_free_bytes: 0 }
+  const settings = { environments, runtime: { max_episodes: 1 }, ledger }
+  const before = await openHouse({ tokens: false, settings })
+  const specs = many(3, (index) => ({ broken: index === 0 }))
+  const request = batch('paused-before', 'breaking', specs)
+  await before.api.submit(request)
+  const { pause } = await until('paused-before', 'paused', before)
+  expect(pause).toMatchObject({ reason: 'contract', group: 'paused-before.g0' })
+  await before.close()
+
+  const after = await openHouse({ tokens: false, settings })
+  try {
+    expect(await after.api.progress('paused-before')).toMatchObject({
+      admission: 'paused',
+      pause,
+      groups: { started: 1, finished: 1 },
+    })
+    await after.api.resume('paused-before')
+    const { progress } = await after.run(request)
+    expect(progress).toMatchObject({ pause: null, groups: { finished: 3 } })
+  } finally {
+    await after.close()
+  }
 }, 120_000)

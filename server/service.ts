@@ -68,7 +68,7 @@ export interface Service {
     settings: Omit<EvaluationSettings, 'k'> & { k?: number[] },
   ): Promise<EvaluationReport>
   /** Ends the batch's own pause; nothing where there is none. */
-  resume(batch: string): BatchProgress
+  resume(batch: string): Promise<BatchProgress>
   /** Cancels a batch whose trainer is gone, and lets its finished groups go: they settle as `stale`. */
   discard(batch: string): Promise<void>
   /** Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. */

@@ -65,7 +65,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('evaluation', batch, settings)
       return { settings } as never
     },
-    resume(batch) {
+    async resume(batch) {
       known(batch)
       note('resume', batch)
       return { id: batch, pause: null } as never

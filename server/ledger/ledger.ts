@@ -48,6 +48,8 @@ interface Open {
 
 /** A lease runs from when its holder has it; until then it has so much longer, for its body to be made. */
 const ENCODING_SECONDS = 60
+/** Bytes of episodes that are read and checked in one go: some 2 ms. */
+const SLICE_BYTES = 2 ** 20
 /** How far the ledger's clock may stand behind after a kill. */
 const CLOCK_MS = 1000
 
@@ -202,12 +204,25 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     })
   }
 
-  /** A group with its bytes as they were kept; null where any of them is not. */
-  function readGroup(id: string, group: string): Pick<LeasedGroup, 'record' | 'sealed'> | null {
+  /** A group with its bytes as they were kept; null where any of them is not. Others have their turn while it is read. */
+  async function readGroup(
+    id: string,
+    group: string,
+  ): Promise<Pick<LeasedGroup, 'record' | 'sealed'> | null> {
     const record = reader.json<GroupRecord>(keys.group(id, group))
     if (!record) return null
-    const sealed = record.episodes.map((episode) => readEpisode(episode.id))
-    return sealed.includes('lost') ? null : { record, sealed: sealed as (KeptEpisode | null)[] }
+    const sealed: (KeptEpisode | null)[] = []
+    let atOnce = 0
+    for (const episode of record.episodes) {
+      const kept = readEpisode(episode.id)
+      if (kept === 'lost') return null
+      sealed.push(kept)
+      atOnce += kept?.blob.length ?? 0
+      if (atOnce < SLICE_BYTES) continue
+      atOnce = 0
+      await breathe()
+    }
+    return { record, sealed }
   }
 
   function readEpisode(episode: string): KeptEpisode | null | 'lost' {
@@ -317,7 +332,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
         for (const group of shelf.ready) {
           if (leased.length >= max) break
           if (stale.includes(group)) continue
-          const read = readGroup(id, group)
+          const read = await readGroup(id, group)
           if (!read) {
             events.push({ group, event: { type: 'lost' } })
             continue
@@ -343,7 +358,11 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     },
     async peek(id) {
       const { ready, leased } = batchOf(id).shelf
-      return [...ready, ...leased].flatMap((group) => readGroup(id, group) ?? [])
+      for (const group of [...ready, ...leased]) {
+        const read = await readGroup(id, group)
+        if (read) return read
+      }
+      return null
     },
     ack: (batch, leases) => answer('ack', batch, leases),
     nack: (batch, leases) => answer('nack', batch, leases),

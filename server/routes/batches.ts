@@ -108,7 +108,8 @@ const resume = route({
   roles: ['submit'],
   query: noQuery,
   answers: { 200: json('Its progress after that', progressSchema) },
-  handle: ({ context, params }, { service }) => context.json(service.resume(params.id!)),
+  handle: async ({ context, params }, { service }) =>
+    context.json(await service.resume(params.id!)),
 })
 
 const numbers = z

@@ -32,7 +32,8 @@ interface BatchAdmission {
 }
 
 export interface Admission {
-  open(plan: BatchPlan, listener: AdmissionListener): BatchAdmission
+  /** `pause`: the one that it had before a restart. */
+  open(plan: BatchPlan, listener: AdmissionListener, pause: AdmissionPause | null): BatchAdmission
 }
 
 /** What was seen to work, and what was wasted lately, is known over all batches. An evaluation is never stopped. */
@@ -57,7 +58,7 @@ export function createAdmission(
   }
 
   return {
-    open(plan, listener) {
+    open(plan, listener, pause) {
       const batch = plan.id
       if (plan.request.mode === 'eval') return admitsAll(listener)
       /** Groups that have not been let start. */
@@ -70,6 +71,7 @@ export function createAdmission(
         waiting.delete(id)
         if (group) listener.start(group)
       }
+      if (pause) state = admissionReducer(state, { type: 'pause', batch, pause }).state
       return {
         arrive(groups) {
           for (const group of groups) waiting.set(group.id, group)

@@ -30,19 +30,28 @@ export interface BatchRun {
   begunAt(group: string): number | null
   /** Why no further group of it starts until it is resumed. */
   pause(): AdmissionPause | null
-  resume(): void
+  /** Lets it start groups again; resolves when that is kept. */
+  resume(): Promise<void>
   /** Withdraws what has not finished; finished groups stay to be leased. Resolves when that is kept. */
   cancel(): Promise<void>
   /** Stops without an end: what is under way goes on when its ledger is opened again. */
   halt(): void
 }
 
+/** Where a batch's pause is kept. */
+export const pauseNote = (batch: string) => `pause/${batch}`
+
+/** What is known of a batch from before a restart. */
+interface Past {
+  events: ResumedBatch['events']
+  /** Why nothing of it can be played on. */
+  obstacle: string | null
+  life: number
+  pause: AdmissionPause | null
+}
+
 /** Starts at once, or goes on after a restart; the batch is in the ledger already. */
-export function startBatch(
-  plan: BatchPlan,
-  world: BatchWorld,
-  past: { events: ResumedBatch['events']; obstacle: string | null; life: number } | null = null,
-): BatchRun {
+export function startBatch(plan: BatchPlan, world: BatchWorld, past: Past | null = null): BatchRun {
   const { ledger, scheduler } = world
   const { groups, span, cancelled, damage } = replayBatch(plan, past?.events ?? [])
   const events = createEventLog(world.maxEvents, past?.life)
@@ -54,14 +63,17 @@ export function startBatch(
     world.onDelivery()
     checkDone()
   })
-  const admission = world.admission.open(plan, {
-    start: (group) => attempts.enqueue(group),
-    onPause(pause) {
+  const listener = {
+    start: (group: GroupRun) => attempts.enqueue(group),
+    onPause(pause: AdmissionPause) {
       const told = { type: 'paused', batch: plan.id, ...pause }
-      events.append('paused', JSON.stringify(told), world.now())
+      keepPause(pause)
+        .then(() => events.append('paused', JSON.stringify(told), world.now()))
+        .catch(world.onError)
       world.onDelivery()
     },
-  })
+  }
+  const admission = world.admission.open(plan, listener, past?.pause ?? null)
   const batch: UnderWay = {
     plan,
     world,
@@ -93,6 +105,17 @@ export function startBatch(
     checkDone()
   }
 
+  /** Null forgets it. A restart is no resume: what is wrong with a batch is so for the next server too. */
+  function keepPause(pause: AdmissionPause | null): Promise<void> {
+    return ledger.keepNote(pauseNote(plan.id), pause && { ...pause })
+  }
+
+  /** It starts nothing any more. */
+  function leaveAdmission(): void {
+    if (admission.pause()) keepPause(null).catch(world.onError)
+    admission.leave()
+  }
+
   /** Groups that were ready and are too old for the weights of now, or of a training before. */
   function tellStale(): void {
     const now = ledger.deliveries(plan.id).stale
@@ -114,7 +137,7 @@ export function startBatch(
   function checkDone(): void {
     if (isPlayed() && endedAt === null) {
       endedAt = ledger.now()
-      admission.leave()
+      leaveAdmission()
       // Its share of the bounds is free for the others now.
       scheduler.gate(plan.id, 'open')
       world.onDelivery()
@@ -134,7 +157,8 @@ export function startBatch(
     isDone,
     begunAt: (id) => groups.find((group) => group.id === id)?.startedAt ?? null,
     pause: admission.pause,
-    resume() {
+    async resume() {
+      if (admission.pause()) await keepPause(null)
       admission.resume()
       world.onDelivery()
     },
@@ -142,7 +166,7 @@ export function startBatch(
       if (isPlayed() || batch.cancelled) return
       await ledger.tell(plan.id, { type: 'cancel' })
       batch.cancelled = true
-      admission.leave()
+      leaveAdmission()
       scheduler.remove(plan.id)
       await Promise.all(groups.map(attempts.cancel))
     },

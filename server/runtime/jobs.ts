@@ -65,6 +65,13 @@ export interface Jobs {
     in: { tasks: readonly Task[]; gate: Gate }
     out: { problems: TaskProblem[]; description: TaskDescription | null }[]
   }
+  /** The same of one inline spec, as JSON text, with the id of its task. */
+  check: {
+    in: { environment: string; text: string; gate: Gate }
+    out: { id: string; problems: TaskProblem[]; description: TaskDescription | null }
+  }
+  /** The digest of what a JSON text says, so many hexadecimal digits of it. */
+  digest: { in: { text: string; length: number }; out: string }
   /** What the model is shown of a task. */
   show: { in: { environment: string; id: string; spec: JsonObject; seed: number }; out: JsonObject }
   estimate: {

@@ -130,7 +130,7 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
 
     async peek(id, form) {
       runOf(id)
-      const [group] = await ledger.peek(id)
+      const group = await ledger.peek(id)
       if (!group) return null
       const lease = { id: '', expires_in_s: 0, delivery: 0 }
       const native = form === 'json' || form === 'msgpack'

@@ -1,6 +1,6 @@
 // The running house behind the routes: batches by id, taken on, restored and forgotten, and the pure cores in the pool.
 import { randomUUID } from 'node:crypto'
-import type { BatchRequest } from '../../protocol/batch.ts'
+import type { AdmissionPause, BatchRequest } from '../../protocol/batch.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import { digest } from '../../protocol/json.ts'
 import { trajectoryOf } from '../../protocol/sealed.ts'
@@ -9,7 +9,7 @@ import { countSettlements } from '../metrics/measured-ledger.ts'
 import type { Service } from '../service.ts'
 import { createAdmission } from './admission.ts'
 import { planBatch } from './batch-plan.ts'
-import { type BatchRun, startBatch } from './batch-run.ts'
+import { type BatchRun, pauseNote, startBatch } from './batch-run.ts'
 import type { BatchWorld } from './batch-world.ts'
 import { explainRecord } from './explain-record.ts'
 import { gradeResponse } from './grade-response.ts'
@@ -22,6 +22,9 @@ import type { TaskCatalogue } from './tasks.ts'
 
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
 const KEPT_DONE_BATCHES = 32
+
+/** Characters of a request from which on a thread takes its digest: the keys of all objects are sorted for it. */
+const LARGE_REQUEST = 64 * 1024
 
 const policyNote = (backend: string) => `policy/${backend}`
 
@@ -71,10 +74,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     return run
   }
 
-  async function admit(id: string, request: BatchRequest, asked: string) {
+  async function admit(id: string, request: BatchRequest, text: string, asked: string) {
     const plan = await planBatch(id, request, planWorld)
     const kept = planFacts(plan, tasks.packHash)
-    await ledger.submit({ id, request: JSON.stringify(request), digest: asked, plan: kept })
+    await ledger.submit({ id, request: text, digest: asked, plan: kept })
     submitted.set(id, asked)
     await forgetOldBatches()
     scheduler.gate(id, shares.gateOf(plan, runs.size + 1))
@@ -112,7 +115,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     for (const [id, asked] of ids) submitted.set(id, asked)
     for (const { entry, events, damage } of batches) {
       const { plan, obstacle } = await restorePlan(entry, planWorld)
-      const past = { events, obstacle: damage ?? obstacle, life }
+      const pause = (await ledger.note(pauseNote(entry.id))) as AdmissionPause | null
+      const past = { events, obstacle: damage ?? obstacle, life, pause }
       scheduler.gate(entry.id, shares.gateOf(plan, batches.length))
       metrics.recovered('batch', 1)
       countSettlements(ledger, { id: entry.id, mode: plan.request.mode }, metrics)
@@ -126,7 +130,11 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     restore,
     async submit(request) {
       const id = request.id ?? `b-${randomUUID()}`
-      const asked = digest(request, 32)
+      const text = JSON.stringify(request)
+      const asked =
+        text.length < LARGE_REQUEST
+          ? digest(request, 32)
+          : await pool.run('digest', { text, length: 32 })
       const underWay = submitting.get(id)
       const before = submitted.get(id) ?? underWay?.digest
       if (before !== undefined && before !== asked)
@@ -140,7 +148,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       if (underWay) return underWay.accepted
       metrics.trainerSeen(world.now())
       refuseWhenFull()
-      const promise = admit(id, request, asked).finally(() => submitting.delete(id))
+      const promise = admit(id, request, text, asked).finally(() => submitting.delete(id))
       submitting.set(id, { digest: asked, accepted: promise })
       return promise
     },
@@ -166,9 +174,9 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return pool.run('evaluate', { tasks: evaluated(), settings: { ...settings, k: ks } })
     },
 
-    resume(id) {
+    async resume(id) {
       const run = runOf(id)
-      run.resume()
+      await run.resume()
       return run.progress()
     },
 

@@ -38,7 +38,7 @@ beforeAll(async () => {
   pool = {
     ...real,
     run(kind, input) {
-      if (kind === 'inspect') inspections++
+      if (kind === 'check') inspections++
       return real.run(kind, input)
     },
   }

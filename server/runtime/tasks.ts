@@ -1,15 +1,15 @@
 // The tasks that can be asked for by id: those of the packs, checked once by their environment.
-
+import { hash } from 'node:crypto'
 import type { Task, TaskDescription, TaskProblem } from '../../envs/environment.ts'
 import type { Gate } from '../../protocol/batch.ts'
 import type { RewardContract } from '../../protocol/contract.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import { ID_PATTERN } from '../../protocol/ids.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
 import { contractLabel } from '../../reward/contract.ts'
 import type { TaskSummary } from '../service.ts'
 import type { Pack } from './packs.ts'
 import { type Pool, WorkerLost } from './pool.ts'
+import { specId } from './spec-id.ts'
 
 /** A task that can be played. */
 export interface KnownTask {
@@ -44,8 +44,8 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
   const contracts = await pool.run('environments', null)
   const known = new Map<string, KnownTask>()
   const refused: TaskCatalogue['refused'] = []
-  /** Descriptions of inline specs by the hash of what was checked. */
-  const passed = new Map<string, TaskDescription>()
+  /** Inline specs that have passed, by the hash of what was checked. */
+  const passed = new Map<string, { id: string; description: TaskDescription }>()
   const allGraders = gradersDigest(packs)
   for (const pack of packs) {
     const contract = contractOf(contracts, pack.environment, `pack ${pack.name}`)
@@ -93,27 +93,33 @@ export async function loadTasks(packs: readonly Pack[], pool: Pool): Promise<Tas
     },
     async inline(environment, spec, path, gate) {
       const contract = contractOf(contracts, environment, path)
-      const id = `inline/${specId(spec)}`
-      const hash = digest([environment, spec, gate], 64)
-      const before = passed.get(hash)
-      const known = { task: { id, environment, spec }, contract, graders: allGraders }
-      if (before) return { ...known, description: before }
-      const job = { tasks: [{ environment, id, spec }], gate }
-      const [checked] = await pool.run('inspect', job).catch((cause) => {
+      // As text: a spec of many keys is slow to copy, and sorting its keys is the thread's work.
+      const text = JSON.stringify(spec)
+      const asked = hash('sha256', `${environment} ${gate} ${text}`)
+      const before = passed.get(asked)
+      const known = ({ id, description }: { id: string; description: TaskDescription }) => ({
+        task: { id, environment, spec },
+        description,
+        contract,
+        graders: allGraders,
+      })
+      if (before) return known(before)
+      const job = { environment, text, gate }
+      const { id, problems, description } = await pool.run('check', job).catch((cause) => {
         if (!(cause instanceof WorkerLost)) throw cause
         const message = `environment ${environment} could not check the spec: ${cause.message}`
         throw new PaddockError('invalid_task', message, { path, cause })
       })
-      const [problem] = checked?.problems ?? []
+      const [problem] = problems
       if (problem)
         throw new PaddockError('invalid_task', sentenceOf(problem), {
           path: [path, problem.path].filter(Boolean).join('.'),
         })
-      if (!checked?.description)
+      if (!description)
         throw new PaddockError('invalid_task', 'the spec has no description', { path })
       if (passed.size >= MAX_PASSED_SPECS) passed.clear()
-      passed.set(hash, checked.description)
-      return { ...known, description: checked.description }
+      passed.set(asked, { id, description })
+      return known({ id, description })
     },
     refused,
     specs: () => [...known.values()],
@@ -143,11 +149,6 @@ async function inspectAll(tasks: readonly Task[], pool: Pool) {
 /** Names the rule, which users' environments may leave out of their sentence. */
 const sentenceOf = ({ rule, message }: TaskProblem): string =>
   message.startsWith(rule) ? message : `${rule}: ${message}`
-
-/** The spec's own id where it is one, else a digest of the spec. */
-function specId(spec: JsonObject): string {
-  return typeof spec.id === 'string' && ID_PATTERN.test(spec.id) ? spec.id : digest(spec)
-}
 
 function contractOf(contracts: Record<string, RewardContract>, environment: string, path: string) {
   const contract = Object.hasOwn(contracts, environment) ? contracts[environment] : undefined

@@ -4,7 +4,7 @@ import type { Environment, Task } from '../../envs/environment.ts'
 import type { Gate } from '../../protocol/batch.ts'
 import { leaseJson, leaseMsgpack } from '../../protocol/delivery.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import type { JsonObject } from '../../protocol/json.ts'
+import { digest, type JsonObject } from '../../protocol/json.ts'
 import { answerAdvantages } from '../../reward/answer.ts'
 import type { GroupScores } from '../../reward/estimator.ts'
 import { estimators } from '../../reward/estimators.ts'
@@ -30,6 +30,7 @@ import {
   STARTED_AT,
   type TurnJobResult,
 } from './jobs.ts'
+import { specId } from './spec-id.ts'
 import { createStateCache } from './state-cache.ts'
 import { createEnvironmentClock } from './timed-environment.ts'
 
@@ -70,6 +71,12 @@ const handlers: Handlers = {
   },
   inspect: ({ tasks, gate }, engine) =>
     tasks.map((task) => inspect(engine.environment(task.environment), task, gate)),
+  check({ environment, text, gate }, engine) {
+    const spec = JSON.parse(text) as JsonObject
+    const id = `inline/${specId(spec)}`
+    return { id, ...inspect(engine.environment(environment), { id, environment, spec }, gate) }
+  },
+  digest: ({ text, length }) => digest(JSON.parse(text), length),
   show({ environment, id, spec, seed }, engine) {
     const world = guardedEnvironment(environment, engine.environment(environment))
     const task = { id, environment, spec }
