@@ -177,6 +177,8 @@ export interface BatchProgress {
    */
   admission: 'open' | 'held' | 'paused'
   pause: AdmissionPause | null
+  /** Unix seconds; present while the latest requests to the batch's backend brought no token. */
+  no_tokens_since?: number
   group_size: number
   episodes: {
     total: number

@@ -213,6 +213,7 @@ it('M07: a backend that answers its health and gives no token is down, and up wi
     groups: { attempts: 1 },
     limits: { turn_timeout_s: 1 },
   })
+  const asked = Date.now() / 1000
   await house.run(batch('silent'))
   expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200)
   const down = await scrape(house.url)
@@ -220,6 +221,10 @@ it('M07: a backend that answers its health and gives no token is down, and up wi
   const ready = await fetch(`${house.url}/readyz`)
   expect(ready.status).toBe(503)
   expect(await ready.text()).toContain('backend main gives no tokens')
+  await house.api.submit({ ...batch('waits'), limits: { turn_timeout_s: 60 } })
+  const { no_tokens_since: since } = await house.api.progress('waits')
+  expect(since).toBeGreaterThan(asked)
+  expect(since).toBeLessThan(Date.now() / 1000)
 
   silent = false
   // A breaker that is open waits before it tries again.
@@ -228,6 +233,7 @@ it('M07: a backend that answers its health and gives no token is down, and up wi
     if (progress.episodes.outcomes.ok) break
     await wait(500)
   }
+  expect(await house.api.progress('waits')).not.toHaveProperty('no_tokens_since')
   expect((await scrape(house.url)).sum('backend_up', { backend: 'main' })).toBe(1)
   expect((await fetch(`${house.url}/readyz`)).status).toBe(200)
   proxy.closeAllConnections()

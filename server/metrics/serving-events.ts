@@ -20,8 +20,8 @@ export interface ServingEvents {
   backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
   backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
   breaker(backend: string, state: LabelValue<'breaker_state'>): void
-  /** Backends whose latest tries brought no token. */
-  backendsDown(): string[]
+  /** Backends whose latest tries brought no token, and since when, unix seconds. */
+  backendsDown(): ReadonlyMap<string, number>
   retryBudget(backend: string, ratio: number): void
   firstToken(backend: string, seconds: number): void
   tokenGap(backend: string, seconds: number): void
@@ -68,7 +68,8 @@ export interface ServingEvents {
 const FRUITLESS_TRIES = 3
 
 export function createServingEvents(series: Series, backends: readonly string[]): ServingEvents {
-  const fruitless = new Map<string, number>()
+  /** Tries in a row without a token, and the unix second in which the first of them began. */
+  const fruitless = new Map<string, { tries: number; since: number }>()
   let sockets = 0
   let budget = 0
 
@@ -77,14 +78,18 @@ export function createServingEvents(series: Series, backends: readonly string[])
       series.set('backend_breaker_state', { backend, state }, state === now ? 1 : 0)
   }
 
-  const isDown = (backend: string) => (fruitless.get(backend) ?? 0) >= FRUITLESS_TRIES
+  const isDown = (backend: string) => (fruitless.get(backend)?.tries ?? 0) >= FRUITLESS_TRIES
 
   /** A refusal of one request says nothing of the backend; a reply, and a pause that it asks for, say that it lives. */
-  function countFruitless(backend: string, code: LabelValue<'backend_code'>): void {
+  function countFruitless(
+    backend: string,
+    code: LabelValue<'backend_code'>,
+    seconds: number,
+  ): void {
     if (code === '4xx') return
-    const lives = code === '2xx' || code === '429'
-    const tries = lives ? 0 : (fruitless.get(backend) ?? 0) + 1
-    fruitless.set(backend, tries)
+    const { tries = 0, since = Date.now() / 1000 - seconds } = fruitless.get(backend) ?? {}
+    if (code === '2xx' || code === '429') fruitless.delete(backend)
+    else fruitless.set(backend, { tries: tries + 1, since })
     series.set('backend_up', { backend }, isDown(backend) ? 0 : 1)
   }
 
@@ -98,11 +103,12 @@ export function createServingEvents(series: Series, backends: readonly string[])
     backendTry(backend, code, seconds) {
       series.inc('backend_requests_total', { backend, code })
       series.observe('backend_request_duration_seconds', { backend }, seconds)
-      countFruitless(backend, code)
+      countFruitless(backend, code, seconds)
     },
     backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
     breaker: showBreaker,
-    backendsDown: () => backends.filter((backend) => isDown(backend)),
+    backendsDown: () =>
+      new Map([...fruitless].flatMap(([name, { since }]) => (isDown(name) ? [[name, since]] : []))),
     retryBudget: (backend, ratio) => series.set('backend_retry_budget_ratio', { backend }, ratio),
     firstToken: (backend, seconds) =>
       series.observe('time_to_first_token_seconds', { backend }, seconds),

@@ -69,6 +69,10 @@ export const progressSchema = z
       .object({ reason: z.enum(PAUSE_REASONS), group: z.string(), message: z.string() })
       .nullable()
       .describe('Why the batch starts no further group until it is resumed.'),
+    no_tokens_since: z
+      .number()
+      .optional()
+      .describe('Unix seconds; there while the latest requests to the backend brought no token.'),
     group_size: count,
     episodes: z.object({
       total: count,

@@ -181,6 +181,9 @@ export function startBatch(plan: BatchPlan, world: BatchWorld, past: Past | null
     progress() {
       const seconds = (endedAt ?? ledger.now()) - startedAt
       const state = batch.cancelled ? 'cancelled' : isPlayed() ? 'finished' : 'running'
+      const silent = isPlayed()
+        ? undefined
+        : world.metrics.backendsDown().get(plan.request.policy.backend)
       const { ready, leased, ...left } = ledger.deliveries(plan.id)
       const settled = Object.fromEntries(
         SETTLEMENTS.flatMap((name) => (left[name] ? [[name, left[name]]] : [])),
@@ -191,6 +194,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld, past: Past | null
         state,
         admission: isPlayed() ? 'open' : admission.pause() ? 'paused' : scheduler.gateOf(plan.id),
         pause: admission.pause(),
+        ...(silent !== undefined && { no_tokens_since: silent }),
         group_size: plan.request.group_size,
         episodes: episodeProgress(groups),
         groups: { ...groupProgress(groups), ready, leased, settled },

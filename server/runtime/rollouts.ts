@@ -271,7 +271,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     keepNote: (name, value) => ledger.keepNote(name, value),
     notReady: () => [
       ...(draining ? ['the server is stopping'] : []),
-      ...metrics.backendsDown().map((backend) => `backend ${backend} gives no tokens`),
+      ...[...metrics.backendsDown().keys()].map((backend) => `backend ${backend} gives no tokens`),
     ],
     metrics: (form) => metrics.text(form),
 
