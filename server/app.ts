@@ -6,6 +6,7 @@ import { createAccess } from './access.ts'
 import { createCallbackSender } from './callback-sender.ts'
 import { withCallbacks } from './callbacks.ts'
 import type { Config } from './config.ts'
+import type { Board } from './dash/board.ts'
 import { dialectRoutes } from './dialects/routes.ts'
 import { openApiDocument } from './openapi.ts'
 import { mountDocs } from './pages/docs.ts'
@@ -13,6 +14,7 @@ import { mountPages } from './pages/pages.ts'
 import { httpError, isFault, problemOf, problemResponse } from './problems.ts'
 import { batchRoutes } from './routes/batches.ts'
 import { coreRoutes } from './routes/cores.ts'
+import { dashboardRoutes } from './routes/dashboard.ts'
 import { mountAlive, mountMetrics, mountReadiness } from './routes/health.ts'
 import { type App, type Edge, mount, type Route } from './routes/route.ts'
 import { taskRoutes } from './routes/tasks.ts'
@@ -29,11 +31,19 @@ export interface AppOptions {
   onCallback?(result: 'delivered' | 'retried' | 'failed'): void
   /** Told of a callback that was not taken, which is tried again. */
   onCallbackFailure?(batch: string, reason: string): void
+  /** What /dash draws; without one its routes answer 404. */
+  board?: Board
   /** Ends the event streams; to be aborted before the socket closes. */
   closing?: AbortSignal
 }
 
-const ROUTES: readonly Route[] = [...batchRoutes, ...taskRoutes, ...trainerRoutes, ...coreRoutes]
+const ROUTES: readonly Route[] = [
+  ...batchRoutes,
+  ...taskRoutes,
+  ...trainerRoutes,
+  ...coreRoutes,
+  ...dashboardRoutes,
+]
 
 /**
  * The app answers every error with a problem document. A request passes in this order: Host and Origin (403), token
@@ -48,7 +58,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   })
   const onFailure = options.onCallbackFailure ?? (() => {})
   const called = withCallbacks(service, callbacks, closing, onFailure)
-  const edge: Edge = { service: called, config, closing, callbacks }
+  const edge: Edge = { service: called, config, closing, callbacks, board: options.board ?? null }
   const access = createAccess(config)
   const foreign = dialectRoutes(edge)
 

@@ -4,6 +4,7 @@ import { PaddockError } from '../protocol/errors.ts'
 import type { Ledger } from '../rollout/ports.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
+import { openBoard, type SampledBoard } from './dash/sampler.ts'
 import { openLmdbStore } from './ledger/lmdb-store.ts'
 import { openLedger } from './ledger/open-ledger.ts'
 import { type Listener, type ListenOptions, listen } from './listen.ts'
@@ -61,6 +62,7 @@ export async function serve(
     const closing = new AbortController()
     const app = createApp(house.rollouts, config, {
       closing: closing.signal,
+      board: house.dashboard,
       observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
       onCallback: house.metrics.calledBack,
@@ -84,6 +86,7 @@ export async function serve(
 interface House {
   rollouts: Rollouts
   metrics: Metrics
+  dashboard: SampledBoard
   /** Tells the metrics where to read what the WebSockets have not sent. */
   watchSockets(bufferedBytes: () => number): void
   release(): Promise<void>
@@ -165,13 +168,18 @@ async function build(
         log.warn({ group, verdict, reason }, 'a group was dropped'),
     })
     await rollouts.restore()
+    const dashboard = openBoard(config.dashboard, metrics.samples, (error) =>
+      log.error({ err: error }, 'the series could not be sampled for /dash'),
+    )
     return {
       rollouts,
       metrics,
+      dashboard,
       watchSockets(bufferedBytes) {
         socketBytes = bufferedBytes
       },
       async release() {
+        dashboard.close()
         await client.close()
         await graders.close()
         await rewardModels.close()

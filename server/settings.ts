@@ -212,6 +212,14 @@ export const settingsSchema = z
           .default(256 * 2 ** 20),
       })
       .prefault({}),
+    dashboard: z
+      .strictObject({
+        /** A Prometheus that /dash asks; without one it draws what this process remembers. */
+        prometheus: endpointSchema.optional(),
+        /** Seconds between two samples: how often that Prometheus scrapes, or how often this process looks; it remembers 360. */
+        interval_s: z.int().min(1).max(300).default(10),
+      })
+      .prefault({}),
     log: z
       .strictObject({
         level: z

@@ -9,6 +9,7 @@ import { createServingEvents, type ServingEvents } from './serving-events.ts'
 /** One method for each thing that happens; docs/metrics.md lists the series behind them. */
 export interface Metrics extends LearningEvents, ServingEvents {
   text(form: 'plain' | 'openmetrics'): Promise<{ contentType: string; text: string }>
+  samples: Series['samples']
 }
 
 /** What is read at the moment of a scrape. */
@@ -34,6 +35,7 @@ export function createMetrics(lists: OpenLists, sources: MetricsSources): Metric
     ...createLearningEvents(series, lists.component),
     ...createServingEvents(series, lists.backend),
     text: series.text,
+    samples: series.samples,
   }
 }
 

@@ -1,5 +1,13 @@
 // The registry made from the catalogue: every closed combination stands from the start, and no label value is ever new.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricValueWithName,
+  Registry,
+} from 'prom-client'
+import type { Sample } from '../dash/ring.ts'
 import { CATALOGUE, type MetricLabels, type MetricName, PREFIX } from './catalogue/catalogue.ts'
 import { type Definition, labelLists } from './catalogue/definition.ts'
 import { LABEL_LISTS } from './labels.ts'
@@ -28,6 +36,8 @@ export interface Series {
   /** Calls before each scrape, for levels that are read and not counted. */
   beforeScrape(read: () => void): void
   text(form: 'plain' | 'openmetrics'): Promise<{ contentType: string; text: string }>
+  /** What stands now in the metrics of these names; buckets, sums and counts by their own. */
+  samples(metrics: ReadonlySet<string>): Promise<Sample[]>
 }
 
 /** Tools of all environments together. */
@@ -116,6 +126,20 @@ export function createSeries(lists: OpenLists): Series {
       })
     },
     beforeScrape: (read) => void readers.push(read),
+    async samples(metrics) {
+      for (const read of readers) read()
+      const found = await Promise.all(
+        [...metrics].map(async (name) => {
+          const { values = [] } = (await registry.getSingleMetric(name)?.get()) ?? {}
+          return (values as MetricValueWithName<string>[]).map((one) => ({
+            name: one.metricName ?? name,
+            labels: textLabels(one.labels),
+            value: one.value,
+          }))
+        }),
+      )
+      return found.flat()
+    },
     async text(form) {
       for (const read of readers) read()
       const text = await registry.metrics()
@@ -124,6 +148,11 @@ export function createSeries(lists: OpenLists): Series {
         : { contentType: Registry.PROMETHEUS_CONTENT_TYPE, text: plainText(text) }
     },
   }
+}
+
+/** As the text form has them: the bound of a bucket is a number in memory. */
+function textLabels(labels: Partial<Record<string, string | number>>): Labels {
+  return Object.fromEntries(Object.entries(labels).map(([name, value]) => [name, String(value)]))
 }
 
 /** Every combination of label values that is known at the start; of tools only `other` is. */

@@ -25,7 +25,10 @@ const MIX = {
 /** `step-40` (office) and `step-41` (sums; one group lost to its backend) are done; `step-42` runs until it is let go. */
 export async function openGallery(settings: JsonObject = {}): Promise<House> {
   const style = { format: 'hermes', thinking: true, mix: MIX } as const
-  const house = await openHouse({ simulator: { style }, settings })
+  const house = await openHouse({
+    simulator: { style },
+    settings: { dashboard: { interval_s: 1 }, ...settings },
+  })
   await house.run(batch('step-40', OFFICE))
   await house.setFaults({ kind: '500', rate: 1, match: arithmeticRequest(3) })
   await house.run(batch('step-41', SUMS, { groups: { attempts: 1 } }))

@@ -6,6 +6,7 @@ import { parseJsonBody } from '../../protocol/json-body.ts'
 import { requireRole } from '../access.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
+import type { Board } from '../dash/board.ts'
 import { httpError, invalidRequest } from '../problems.ts'
 import { checkSchema } from '../schema-issues.ts'
 import type { Service } from '../service.ts'
@@ -18,6 +19,7 @@ export interface Edge {
   /** Aborts when the server closes: streams end. */
   closing: AbortSignal
   callbacks: CallbackSender
+  board: Board | null
 }
 
 /** `roles`: what the caller's token may; `route`: the path pattern that matched, for metrics. */

@@ -1,1 +1,97 @@
-// Charts.
+// Pictures of series by uPlot: lines, and a heat map of the buckets of a histogram.
+
+import { h } from './dom.js'
+import { withUnit } from './figures.js'
+import { figure } from './format.js'
+import uPlot from './uPlot.esm.js'
+
+const HEIGHT = 180
+/** Room for the numbers of the vertical axis. */
+const AXIS = 56
+
+/** @param {HTMLElement} body whose width the picture takes */
+export function chart({ times, series }, unit, body) {
+  const style = getComputedStyle(document.documentElement)
+  const lines = series.map(({ name }, place) => ({
+    label: name,
+    stroke: style.getPropertyValue(`--line${place % 8}`),
+    width: 1.5,
+    spanGaps: false,
+    points: { show: false },
+  }))
+  const options = common(style, body, `${series.length} lines`)
+  options.series = [{}, ...lines]
+  options.axes[1].values = (_, ticks) => ticks.map((tick) => withUnit(tick, unit))
+  return drawn(options, [times, ...series.map(({ values }) => values)], series)
+}
+
+/** Rows are buckets by their upper bound; the more was observed, the fuller the colour. */
+export function heatmap({ times, series }, body) {
+  const style = getComputedStyle(document.documentElement)
+  const bound = ({ labels: { le } }) => Number(le === '+Inf' ? Number.POSITIVE_INFINITY : le)
+  const buckets = series.toSorted((a, b) => bound(a) - bound(b))
+  const counts = buckets.map(({ values }, row) =>
+    values.map((value, at) => Math.max(0, (value ?? 0) - (buckets[row - 1]?.values[at] ?? 0))),
+  )
+  const most = Math.max(...counts.flat())
+  const options = common(style, body, `heat map of ${buckets.length} buckets`)
+  options.series = [{}, { paths: () => null, points: { show: false } }]
+  options.scales.y = { range: [0, buckets.length] }
+  options.axes[1].splits = () => buckets.map((_, row) => row + 0.5)
+  options.axes[1].values = () =>
+    buckets.map((bucket) => `\u2264 ${figure(bound(bucket)).replace('Infinity', '\u221e')}`)
+  options.axes[1].grid = { show: false }
+  options.hooks = {
+    draw: [
+      (plot) => {
+        const { ctx } = plot
+        const wide = (plot.bbox.width / times.length) * 1.02
+        const high = plot.bbox.height / buckets.length
+        ctx.fillStyle = style.getPropertyValue('--heat')
+        for (const [row, cells] of counts.entries())
+          for (const [at, count] of cells.entries()) {
+            if (count === 0) continue
+            ctx.globalAlpha = 0.15 + 0.85 * Math.sqrt(count / most)
+            ctx.fillRect(
+              plot.valToPos(times[at], 'x', true) - wide / 2,
+              plot.valToPos(row + 1, 'y', true),
+              wide,
+              high,
+            )
+          }
+        ctx.globalAlpha = 1
+      },
+    ],
+  }
+  return drawn(options, [times, times.map(() => null)], buckets)
+}
+
+function common(style, body, what) {
+  const ink = style.getPropertyValue('--soft')
+  const line = style.getPropertyValue('--line')
+  const axis = {
+    stroke: ink,
+    grid: { stroke: line, width: 1 },
+    ticks: { stroke: line, width: 1 },
+    font: '12px system-ui, sans-serif',
+  }
+  return {
+    what,
+    width: Math.max(200, body.clientWidth),
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: false },
+    scales: { x: { time: true } },
+    axes: [{ ...axis }, { ...axis, size: AXIS }],
+  }
+}
+
+/** A canvas says nothing to those who cannot see it: its last values stand in its name. */
+function drawn({ what, ...options }, data, series) {
+  const last = series.map(
+    ({ name, values }) => `${name} ${figure(values.findLast((one) => one !== null))}`,
+  )
+  const frame = h('div', { role: 'img', 'aria-label': `${what}; last: ${last.join(', ')}` })
+  new uPlot(options, data, frame)
+  return frame
+}

@@ -49,12 +49,12 @@ function draw(main, batches, figures) {
   )
 }
 
-function tile({ title, text, colour, description, id }) {
+function tile({ title, text, color, description, id }) {
   return h(
     'li',
     {},
     h(
-      `a.tile.${colour}`,
+      `a.tile.${color}`,
       { href: `/dash#panel-${id}`, title: description },
       h('span.name', {}, title),
       h('strong', {}, text),

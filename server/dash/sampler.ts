@@ -1,0 +1,35 @@
+// Where the dashboard's data come from: the named Prometheus, else a timer that reads our own series into memory.
+import type { Config } from '../config.ts'
+import { createDashboard } from '../grafana/dashboard.ts'
+import { filledIn } from '../grafana/filled-in.ts'
+import { type Board, createBoard } from './board.ts'
+import { createMemorySource } from './memory-source.ts'
+import { createPrometheusSource } from './prometheus-source.ts'
+import type { Sample } from './ring.ts'
+
+export interface SampledBoard extends Board {
+  close(): void
+}
+
+/** `read` gives the present samples of the metrics of these names. */
+export function openBoard(
+  { prometheus, interval_s }: Config['dashboard'],
+  read: (metrics: ReadonlySet<string>) => Promise<Sample[]>,
+  onError: (error: unknown) => void,
+): SampledBoard {
+  const now = () => Date.now() / 1000
+  if (prometheus !== undefined)
+    return { ...createBoard(createPrometheusSource(prometheus, interval_s), now), close() {} }
+  const queries = createDashboard().panels.flatMap((panel) =>
+    'targets' in panel ? panel.targets.map(({ expr = '' }) => filledIn(expr)) : [],
+  )
+  const source = createMemorySource(queries, interval_s)
+  let reading = Promise.resolve()
+  const sample = () => {
+    reading = reading.then(async () => source.add(now(), await read(source.metrics))).catch(onError)
+  }
+  sample()
+  const timer = setInterval(sample, source.interval * 1000)
+  timer.unref()
+  return { ...createBoard(source, now), close: () => clearInterval(timer) }
+}
