@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { type ErrorCode, PaddockError, type Problem } from '../protocol/errors.ts'
 import { type AppOptions, createApp } from './app.ts'
 import { loadConfig } from './config.ts'
+import { createBoard } from './dash/board.ts'
+import { createMemorySource } from './dash/memory-source.ts'
 import type { Service } from './service.ts'
 import { createStubService } from './stub-service.testkit.ts'
 
@@ -11,7 +13,8 @@ const BATCH = { tasks: [{ task: 'office/dev-01' }], group_size: 8 }
 function edge(overrides: Partial<Service> = {}, server = {}, options: AppOptions = {}) {
   const service = createStubService(overrides)
   const config = loadConfig({ file: null, flags: { server } })
-  return { service, app: createApp(service, config, options) }
+  const board = createBoard(createMemorySource([], 10), () => 0)
+  return { service, app: createApp(service, config, { board, ...options }) }
 }
 
 function post(body: unknown, headers: Record<string, string> = {}): RequestInit {
@@ -329,6 +332,9 @@ describe('who may ask', () => {
     ['GET', '/v1/episodes/e', ['submit', 'lease']],
     ['GET', '/v1/episodes/e/tokens', ['submit', 'lease']],
     ['GET', '/v1/batches/b1/groups', ['submit', 'lease']],
+    ['GET', '/v1/dashboard', ['metrics']],
+    ['GET', '/v1/dashboard/figures', ['metrics']],
+    ['GET', '/v1/dashboard/panels/2', ['metrics']],
     ['POST', '/v1/policy', ['submit']],
     ['POST', '/v1/heartbeat', ['submit', 'lease']],
     ['POST', '/v1/parse', ['submit', 'lease']],
@@ -353,7 +359,15 @@ describe('who may ask', () => {
 
   test('health and the description of the routes ask for no token, any other path does', async () => {
     const { app } = edge({}, { tokens })
-    for (const path of ['/healthz', '/health', '/openapi.json', '/docs'])
+    for (const path of [
+      '/healthz',
+      '/health',
+      '/openapi.json',
+      '/docs',
+      '/',
+      '/dash',
+      '/assets/app.js',
+    ])
       expect((await app.request(path)).status).toBe(200)
     expect((await app.request('/v1/nothing')).status).toBe(401)
   })

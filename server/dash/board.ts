@@ -23,7 +23,7 @@ export interface QuerySource {
   remark(): string | null
 }
 
-export interface PanelHead {
+interface PanelHead {
   id: number
   title: string
   kind: PanelJson['type']

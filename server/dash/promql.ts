@@ -4,7 +4,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 
 export type Operator = '+' | '-' | '*' | '/' | '^' | '>' | '<'
 export type Aggregation = 'sum' | 'avg' | 'min' | 'max' | 'topk'
-export type Call = 'sqrt' | 'clamp_min' | 'histogram_quantile'
+type Call = 'sqrt' | 'clamp_min' | 'histogram_quantile'
 
 export interface Matcher {
   label: string

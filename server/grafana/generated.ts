@@ -91,7 +91,7 @@ const DATASOURCES = {
         timeInterval: '15s',
         exemplarTraceIdDestinations: [
           // Grafana puts the id in; two dollars since provisioning reads one as a variable of the environment.
-          { name: 'episode_id', url: 'http://127.0.0.1:8420/v1/episodes/$${__value.raw}' },
+          { name: 'episode_id', url: 'http://127.0.0.1:8420/episodes/$${__value.raw}' },
         ],
       },
     },

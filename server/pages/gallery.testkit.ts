@@ -31,8 +31,10 @@ export async function openGallery(settings: JsonObject = {}): Promise<House> {
   })
   await house.run(batch('step-40', OFFICE))
   await house.setFaults({ kind: '500', rate: 1, match: arithmeticRequest(3) })
-  await house.run(batch('step-41', SUMS, { groups: { attempts: 1 } }))
-  await house.setFaults({ kind: 'hang', rate: 0.4, turns: [1] })
+  await house.run(
+    batch('step-41', SUMS, { groups: { attempts: 1 }, limits: { turn_timeout_s: 2 } }),
+  )
+  await house.setFaults({ kind: 'hang', rate: 0.05, turns: [1] })
   await house.api.submit(batch('step-42', OFFICE.slice(0, 4)))
   return house
 }

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { createDashboard } from '../grafana/dashboard.ts'
 import type { House } from '../testkit/house.testkit.ts'
 import { type Look, type OpenPage, openBrowser, openPage } from './browser.testkit.ts'
 import { openGallery } from './gallery.testkit.ts'
@@ -70,3 +71,163 @@ test.each(PAGES)('%s is no wider than a telephone', async (_, path) => {
   const page = await visit(path, { width: 390 })
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
 })
+
+describe('what they say', () => {
+  test('the overview has the six figures, and leads to a batch, its groups and their episodes', async () => {
+    const page = await visit('/')
+    expect(await page.locator('.figures li').count()).toBe(6)
+    await page.click('text=step-40')
+    await page.waitForSelector('.group')
+    expect(await page.locator('.group').count()).toBe(6)
+    expect(await page.locator('.group:first-child .member').count()).toBe(8)
+    const { groups } = await get('/v1/batches/step-40/groups')
+    const signs = await page.locator('.group:first-child .sign').allTextContents()
+    expect(signs).toEqual(
+      groups[0].members.map(({ advantage }: { advantage: number }) =>
+        advantage > 0 ? '+' : advantage < 0 ? '\u2212' : '0',
+      ),
+    )
+    await page.click('.group:first-child a.member:first-child')
+    await page.waitForSelector('.turn')
+    expect(new URL(page.url()).pathname).toBe('/episodes/step-40.g0.e0')
+  })
+
+  test('a group that its backend lost is not delivered, and says why', async () => {
+    const page = await visit('/batches/step-41')
+    const lost = page.locator('.group', { hasText: 'not delivered' })
+    expect(await lost.count()).toBe(1)
+    expect(await lost.locator('.sign').allTextContents()).toEqual(Array(8).fill('\u00d7'))
+    expect(await lost.locator('.reason').textContent()).toMatch(/infra_backend|timeout/)
+  })
+
+  test('an episode shows every turn with its calls and observations, as they were recorded', async () => {
+    const page = await visit('/episodes/step-40.g0.e1')
+    const episode = await get('/v1/episodes/step-40.g0.e1')
+    expect(await page.locator('.turn').count()).toBe(episode.turns.length)
+    const calls = episode.turns.flatMap((turn: { calls: { name: string }[] }) =>
+      turn.calls.map(({ name }) => name),
+    )
+    expect(await page.locator('.call code').allTextContents()).toEqual(calls)
+    expect(await page.locator('.observation').count()).toBe(calls.length)
+  })
+
+  test('the tokens that are coloured are those that were sampled', async () => {
+    const page = await visit('/episodes/step-40.g0.e1#tokens')
+    const { samples } = await get('/v1/episodes/step-40.g0.e1/tokens')
+    const sampled = samples
+      .flatMap(({ mask }: { mask: number[] }) => mask)
+      .filter((one: number) => one === 1).length
+    expect(await page.locator('.tape [data-at]').count()).toBe(sampled)
+    expect(samples[0].texts.join('')).toContain('<|im_start|>system')
+    await page.focus('.tape')
+    await page.keyboard.press('ArrowRight')
+    expect(await page.textContent('.token-facts')).toContain(
+      `id ${samples[0].ids[samples[0].prompt_length]} `,
+    )
+  })
+
+  test('a group sets its episodes side by side from the turn where their calls part', async () => {
+    const page = await visit('/groups/step-40.g0')
+    const ids = (await page.locator('.column > header a').allTextContents()).map(
+      (name) => `step-40.g0.${name}`,
+    )
+    const episodes = await Promise.all(ids.map((id) => get(`/v1/episodes/${id}`)))
+    const first = (await page
+      .locator('.columns .column:first-child .turn h3')
+      .first()
+      .textContent())!
+    const at = Number(/\d+/.exec(first)![0])
+    const did = (turn: number) =>
+      new Set(
+        episodes.map(({ turns }) =>
+          JSON.stringify(
+            (turns[turn]?.calls ?? []).map(
+              ({ name, arguments_json }: { name: string; arguments_json: string }) => [
+                name,
+                arguments_json,
+              ],
+            ),
+          ),
+        ),
+      )
+    for (let turn = 0; turn < at; turn++) expect(did(turn).size).toBe(1)
+    expect(did(at).size).toBeGreaterThan(1)
+  })
+
+  test('the dashboard draws every panel of dashboard.json', async () => {
+    const page = await visit('/dash')
+    const panels = createDashboard().panels.filter(({ type }) => type !== 'row')
+    expect(await page.locator('figure').count()).toBe(panels.length)
+    expect(await page.locator('figure h3').allTextContents()).toEqual(
+      panels.map(({ title }) => title),
+    )
+    expect(await page.locator('figure.timeseries canvas').count()).toBeGreaterThan(5)
+    expect(await page.textContent('figure:has-text("Event loop lag")')).toContain(
+      'is not kept in memory',
+    )
+  })
+
+  test('what is not there is said in words', async () => {
+    const page = await visit('/episodes/none.g0.e0')
+    expect(await page.textContent('main')).toContain('no finished episode none.g0.e0')
+    await page.goto('/batches/none')
+    expect(await page.waitForSelector('[role=alert]').then((one) => one.textContent())).toContain(
+      'no batch none',
+    )
+    // A browser notes each answer that is a 404.
+    expect(opened?.problems.splice(0)).toEqual([
+      expect.stringContaining('404'),
+      expect.anything(),
+      expect.anything(),
+    ])
+  })
+})
+
+describe('with the keyboard alone', () => {
+  test('one gets from the address bar to the tokens of an episode', async () => {
+    const page = await visit('/')
+    await page.keyboard.press('Tab')
+    expect(await focused(page)).toBe('Skip to the content')
+    await tabTo(page, 'step-40')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.group')
+    await tabTo(page, /^g0 /)
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('table')
+    await tabTo(page, 'e0')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.turn')
+    await tabTo(page, 'Tokens')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.tape')
+  })
+
+  test('focus stays where it is while a running batch is drawn anew', async () => {
+    const page = await visit('/batches/step-42')
+    const before = await page.evaluate(
+      `(() => { const link = document.querySelector('.crumbs a'); link.focus(); return link.href })()`,
+    )
+    // Drawn anew, the link is another one, without this mark.
+    await page.evaluate(`document.querySelector('.crumbs a').dataset.old = ''`)
+    await house.api.lease('step-42', { max: 1, lease_s: 60, wait_s: 30 })
+    await page.waitForSelector('.crumbs a:not([data-old])')
+    expect(await page.evaluate('document.activeElement.href')).toBe(before)
+  })
+})
+
+async function get(path: string) {
+  return JSON.parse(await (await fetch(house.url + path)).text())
+}
+
+function focused(page: Page): Promise<string> {
+  return page.evaluate('document.activeElement.textContent') as Promise<string>
+}
+
+async function tabTo(page: Page, wanted: string | RegExp): Promise<void> {
+  for (let presses = 0; presses < 80; presses++) {
+    const text = await focused(page)
+    if (typeof wanted === 'string' ? text === wanted : wanted.test(text)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error(`no focus on ${wanted} within 80 presses`)
+}

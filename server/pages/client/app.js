@@ -79,12 +79,13 @@ function tell(state, detail = '') {
 async function shown(run) {
   try {
     await run()
-    main.dataset.drawn = ''
   } catch (error) {
     tell('')
     if (error instanceof Refused && error.status === 401) return askForToken(error)
     replace(main, failure(error))
     if (!(error instanceof Refused)) throw error
+  } finally {
+    main.dataset.drawn = ''
   }
 }
 

@@ -6,8 +6,11 @@ import { figure } from './format.js'
 import uPlot from './uPlot.esm.js'
 
 const HEIGHT = 180
+/** Bounds that are written beside a heat map. */
+const MOST_LABELS = 7
 /** Room for the numbers of the vertical axis. */
 const AXIS = 56
+const BOUND_AXIS = 68
 
 /** @param {HTMLElement} body whose width the picture takes */
 export function chart({ times, series }, unit, body) {
@@ -37,9 +40,11 @@ export function heatmap({ times, series }, body) {
   const options = common(style, body, `heat map of ${buckets.length} buckets`)
   options.series = [{}, { paths: () => null, points: { show: false } }]
   options.scales.y = { range: [0, buckets.length] }
-  options.axes[1].splits = () => buckets.map((_, row) => row + 0.5)
-  options.axes[1].values = () =>
-    buckets.map((bucket) => `\u2264 ${figure(bound(bucket)).replace('Infinity', '\u221e')}`)
+  const apart = Math.ceil(buckets.length / MOST_LABELS)
+  const named = [...buckets.keys()].filter((row) => row % apart === 0)
+  options.axes[1].splits = () => named.map((row) => row + 0.5)
+  options.axes[1].values = () => named.map((row) => boundText(bound(buckets[row])))
+  options.axes[1].size = BOUND_AXIS
   options.axes[1].grid = { show: false }
   options.hooks = {
     draw: [
@@ -82,9 +87,17 @@ function common(style, body, what) {
     legend: { show: false },
     cursor: { show: false },
     scales: { x: { time: true } },
-    axes: [{ ...axis }, { ...axis, size: AXIS }],
+    axes: [
+      { ...axis, values: (_, ticks) => ticks.map(clock) },
+      { ...axis, size: AXIS },
+    ],
   }
 }
+
+const boundText = (le) => `\u2264 ${Number.isFinite(le) ? figure(le) : '\u221e'}`
+
+/** Hours and minutes, of the day that the reader lives in. */
+const clock = (seconds) => new Date(1000 * seconds).toTimeString().slice(0, 5)
 
 /** A canvas says nothing to those who cannot see it: its last values stand in its name. */
 function drawn({ what, ...options }, data, series) {

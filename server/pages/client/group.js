@@ -145,7 +145,7 @@ function table({ members, stats }) {
               {},
               signed(advantage),
             ),
-            h('td', {}, reward === null && reason ? `${because}: ${reason}` : because),
+            h('td.because', {}, reward === null && reason ? `${because}: ${reason}` : because),
           ]),
         ),
       ),
