@@ -65,6 +65,7 @@ describe('paddock', () => {
 describe('paddock doctor', () => {
   test.each([
     [['--mode', 'voice'], 'Allowed choices are chat, tokens.'],
+    [['--temperature', 'hot'], 'Expected a number from 0 to 5.'],
     [['--backend', 'mian'], 'expected one of the backends of paddock.yaml (none), got mian'],
   ])('%j is wrong usage: exit code 2', async (args, sentence) => {
     const { out, err, code } = await paddock(['doctor', ...args])

@@ -86,6 +86,11 @@ function numberUpTo(limit: number): (text: string) => number {
   }
 }
 
+function temperature(text: string): number {
+  if (/^\d+(\.\d+)?$/.test(text) && Number(text) <= 5) return Number(text)
+  throw new InvalidArgumentError('Expected a number from 0 to 5.')
+}
+
 function names(text: string): string[] {
   return text.split(',').filter((name) => name !== '')
 }
@@ -269,7 +274,7 @@ program
   .option('--token <token>', 'its bearer token; default: PADDOCK_TOKEN')
   .option('--episodes <number>', 'episodes of each task', numberUpTo(1024), 8)
   .option('--backend <name>', 'the policy', 'main')
-  .option('--temperature <number>', 'of its sampling', Number, 1)
+  .option('--temperature <number>', 'of its sampling', temperature, 1)
   .option('--max-tokens <number>', 'of one answer', numberUpTo(1_000_000), 1024)
   .option('--k <numbers>', 'as 1,4,8; default: 1 and the number of episodes', numbers)
   .option('--threshold <reward>', 'a trial passes from here on (0.75)', Number)
@@ -307,7 +312,7 @@ program
   )
   .option('--pack <name>', 'whose tasks are played', 'office')
   .option('--reads <fields>', 'reward fields that the trainer reads, as score,safety', names, [])
-  .option('--temperature <number>', 'of the episodes', Number, 1)
+  .option('--temperature <number>', 'of the episodes', temperature, 1)
   .option('--max-tokens <number>', 'of one answer', numberUpTo(1_000_000), 1024)
   .option('--episode-tokens <number>', 'sampled in one episode', numberUpTo(10_000_000), 16_384)
   .option('--episodes <number>', 'that are played for the estimate', numberUpTo(1000), 10)

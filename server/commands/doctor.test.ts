@@ -77,7 +77,7 @@ test('every endpoint of a backend is asked, and none sees a key that is not its 
   const keys: unknown[] = []
   const stranger = createServer((request, response) => {
     keys.push(request.headers.authorization)
-    response.writeHead(503).end()
+    response.writeHead(503).end('\u001b[2Jdown')
   }).listen(0, '127.0.0.1')
   await once(stranger, 'listening')
   const { port } = stranger.address() as AddressInfo
@@ -85,7 +85,7 @@ test('every endpoint of a backend is asked, and none sees a key that is not its 
   const main = { dialect: 'vllm', model: 'qwen3-8b', api_key: 'sk-plum' }
   const both = { main: { ...main, urls: [simulator.url, url] } }
   const { out } = await examine({}, { backends: both })
-  expect(out).toContain(`endpoint_refuses: ${url}: status 503`)
+  expect(out).toContain(`endpoint_refuses: ${url}: status 503 from the backend:  [2Jdown`)
   expect(new Set(keys)).toEqual(new Set(['Bearer sk-plum']))
   keys.length = 0
   await examine({ url }, { backends: { main: { ...main, url: simulator.url } } })

@@ -7,7 +7,7 @@ import { judge } from '../doctor/checks.ts'
 import { servedModel } from '../doctor/engine-facts.ts'
 import type { Subject } from '../doctor/evidence.ts'
 import { examine } from '../doctor/examine.ts'
-import { openHouse } from '../doctor/house.ts'
+import { loadHouse } from '../doctor/house.ts'
 import { findingsOf, reportJson, reportText } from '../doctor/report.ts'
 import type { Streams } from './streams.ts'
 
@@ -49,9 +49,11 @@ export async function doctor(
     createAsker(options.backend, backend, options.timeout * 1000, url),
   )
   const askers = [first as Asker, ...others] as const
+  const say = (what: string) => stderr.write(`${what} …\n`)
   try {
+    say(`putting the pack ${options.pack} through the gate`)
     const models = backend.model_dir === undefined ? {} : { [options.backend]: backend.model_dir }
-    const house = await openHouse(config, options.pack, models)
+    const house = await loadHouse(config, options.pack, models)
     const subject = await subjectOf({ ...backend, mode }, options, askers[0])
     const found = await examine(
       {
@@ -61,7 +63,7 @@ export async function doctor(
         maxTurns: MAX_TURNS,
         episodes: options.episodes,
       },
-      (what) => stderr.write(`${what} …\n`),
+      say,
     )
     const results = judge(found)
     const colour = (stdout as { isTTY?: boolean }).isTTY === true

@@ -12,7 +12,7 @@ import { type CheckResult, judge } from './checks.ts'
 import type { Subject } from './evidence.ts'
 import { examine } from './examine.ts'
 import type { FindingCode } from './findings.ts'
-import { type House, openHouse } from './house.ts'
+import { type House, loadHouse } from './house.ts'
 import { findingsOf } from './report.ts'
 
 const require = createRequire(import.meta.url)
@@ -48,8 +48,8 @@ afterAll(() => Promise.all(simulators.map((one) => one.close())))
 let healthy: string
 beforeAll(async () => {
   healthy = await simulate()
-  house.with = await openHouse(SETTINGS, 'arithmetic', { main: MODEL_DIR })
-  house.without = await openHouse(SETTINGS, 'arithmetic', {})
+  house.with = await loadHouse(SETTINGS, 'arithmetic', { main: MODEL_DIR })
+  house.without = await loadHouse(SETTINGS, 'arithmetic', {})
 }, 120_000)
 
 async function examined(

@@ -107,9 +107,11 @@ async function askReasoning(
   { behind }: Prober,
 ): Promise<ReasoningKept | null> {
   if (mode === 'tokens' || thinking === 'none' || !model) return null
+  // A template that opens the thought itself leaves its tag out of what is sampled.
+  const opened = thinking === 'prefilled' ? '' : '<think>\n'
   const said: readonly Message[] = [
     { role: 'user', content: 'Look it up.' },
-    { role: 'assistant', content: `<think>\n${THOUGHT}\n</think>\n\nI am looking.` },
+    { role: 'assistant', content: `${opened}${THOUGHT}\n</think>\n\nI am looking.` },
   ]
   const holds = async (next: Message): Promise<boolean | null> => {
     const { strict } = await behind([...said, next], [])

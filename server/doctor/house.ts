@@ -19,7 +19,7 @@ export interface House {
 }
 
 /** `models`: model folders by backend. Throws PaddockError `not_found` for an unknown pack, `invalid_config` for a bad folder. */
-export async function openHouse(
+export async function loadHouse(
   config: Pick<Config, 'packs' | 'shipped_packs' | 'environments'>,
   packName: string,
   models: Record<string, string>,

@@ -37,13 +37,18 @@ export function reportText(results: readonly CheckResult[], colour: boolean): st
   const lines = results.map((result) => {
     const sign = SIGNS[result.status]
     const shown = colour ? `\u001b[${COLOURS[result.status]}m${sign}\u001b[0m` : sign
-    const told = result.status === 'finding' ? result.code : result.detail
+    const told = result.status === 'finding' ? result.code : printable(result.detail)
     return `${shown} ${result.check.padEnd(width)}  ${told}`
   })
   const findings = findingsOf(results).map(
-    ({ code, what, why, mend }) => `${code}: ${what}\n  why   ${why}\n  mend  ${mend}`,
+    ({ code, what, why, mend }) => `${code}: ${printable(what)}\n  why   ${why}\n  mend  ${mend}`,
   )
   return `${[lines.join('\n'), ...findings, summary(results)].join('\n\n')}\n`
+}
+
+/** What a backend said must not steer the terminal. */
+function printable(text: string): string {
+  return text.replace(/\p{Cc}/gu, ' ')
 }
 
 function summary(results: readonly CheckResult[]): string {
