@@ -11,30 +11,7 @@ import type { JsonObject } from '../protocol/json.ts'
 import { unpack } from '../protocol/msgpack.ts'
 import { createApiClient } from './runtime/api-client.ts'
 import { arithmeticRequest, type House, openHouse } from './testkit/house.testkit.ts'
-
-/** A module whose tasks have a calculator and end with the policy's first message; `part` replaces some of it. */
-function userModule(part: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'paddock-environment-')), 'user.mjs')
-  writeFileSync(
-    file,
-    `const base = {
-  contract: { name: 'user', version: 1, fields: { score: { type: 'number', min: 0, max: 1 } }, scalar: 'score', components: [] },
-  problems: () => [],
-  describe: (task) => ({ title: task.id, limits: {} }),
-  reset: (task, seed) => ({ ...task.spec, seed, seen: 0, said: '' }),
-  open: (state) => [{ role: 'user', content: state.request }],
-  tools: () => [{ type: 'function', function: { name: 'calculator', description: 'Computes.', parameters: { type: 'object', properties: { expression: { type: 'string' } } } } }],
-  step: (state) => ({ state: { ...state, seen: state.seen + 1 }, observation: { content: '7', is_error: false }, audit: {} }),
-  hear: (state) => state,
-  reply: (state, said) => ({ state: { ...state, said }, end: 'final' }),
-  grade: (state) => ({ status: 'scored', rewards: { score: state.said.length % 2 }, evidence: { seen: state.seen } }),
-  anchor: (state) => 'seen ' + state.seen,
-}
-export default { ...base, ${part} }
-`,
-  )
-  return file
-}
+import { userModule } from './testkit/user-module.testkit.ts'
 
 const housed = (part: string, settings: JsonObject = {}) =>
   openHouse({

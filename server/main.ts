@@ -5,6 +5,7 @@ import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { DoctorFlags } from './commands/doctor.ts'
 import type { EvalOptions } from './commands/eval.ts'
+import type { ReplayFlags } from './commands/run-replay.ts'
 import { VERSION } from './version.ts'
 
 // Each verb is imported when it runs: `paddock parse` must not wait for a server's libraries.
@@ -41,15 +42,6 @@ async function configOf(file: string | undefined, flags: ConfigFlags) {
     .map(parseAssignment)
     .reduce<JsonObject>((base, over) => mergeSettings(base, over) as JsonObject, {})
   return loadConfig({ file: file ?? flags.config, env: process.env, flags: settings })
-}
-
-type ReplayFlags = TaskFlags & {
-  transcript?: string
-  seed?: number
-  episode?: string
-  ledger?: string
-  server?: string
-  toTurn?: number
 }
 
 interface TaskFlags {
@@ -188,7 +180,7 @@ program
       'paddock replay dev-04-interview-slot --transcript correct\n  paddock replay --episode episode.json',
     ),
   )
-  .action(async (name: string | undefined, flags: ReplayFlags) => {
+  .action(async (name: string | undefined, flags: ReplayFlags & { config?: string }) => {
     const { runReplay } = await import('./commands/run-replay.ts')
     process.exitCode = await runReplay(name, flags, await configOf(flags.config, {}))
   })

@@ -1,37 +1,10 @@
-// A user's environment may be wrong in any of its parts: it is told where, and no batch hangs on it.
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { JsonObject } from '../protocol/json.ts'
 import { arithmeticRequest, type House, openHouse } from './testkit/house.testkit.ts'
-
-/** A module like the one of the guide, with one part replaced by JavaScript text. */
-function moduleWith(part: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'paddock-user-')), 'user.mjs')
-  writeFileSync(
-    file,
-    `const base = {
-  contract: { name: 'user', version: 1, fields: { score: { type: 'number', min: 0, max: 1 } }, scalar: 'score', components: [] },
-  problems: () => [],
-  describe: (task) => ({ title: task.id, limits: {} }),
-  reset: (task) => ({ request: task.spec.request }),
-  open: (state) => [{ role: 'user', content: state.request }],
-  tools: () => [],
-  step: (state) => ({ state, observation: { content: 'none', is_error: true }, audit: {} }),
-  hear: (state) => state,
-  reply: (state) => ({ state, end: 'final' }),
-  grade: () => ({ status: 'scored', rewards: { score: 1 }, evidence: {} }),
-  anchor: () => 'here',
-}
-export default { ...base, ${part} }
-`,
-  )
-  return file
-}
+import { userModule } from './testkit/user-module.testkit.ts'
 
 const withModule = (part: string): Promise<House> =>
-  openHouse({ tokens: false, settings: { environments: { user: moduleWith(part) } } })
+  openHouse({ tokens: false, settings: { environments: { user: userModule(part) } } })
 
 const batch = (some: JsonObject = {}): JsonObject => ({
   tasks: [{ spec: { request: arithmeticRequest(0) }, environment: 'user' }],

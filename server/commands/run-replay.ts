@@ -11,7 +11,7 @@ import {
   replayStored,
 } from './replay-episode.ts'
 
-interface ReplayFlags {
+export interface ReplayFlags {
   environment: string
   transcript?: string
   seed?: number

@@ -1,7 +1,9 @@
 // The closed lists of label values. What is in none of them is counted as `other`: a label that grows is a leak.
+
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
 import { DRIFT_CAUSES } from '../../protocol/turn-counts.ts'
+import { CONTRACT_KINDS } from '../../reward/contract.ts'
 
 /** Values by list. A label has the values of the list of its name, or of the one behind its colon. */
 export const LABEL_LISTS = {
@@ -31,17 +33,7 @@ export const LABEL_LISTS = {
     'tools',
     'other',
   ],
-  contract_kind: [
-    'missing',
-    'unknown',
-    'alias',
-    'type',
-    'nan',
-    'range',
-    'length_mismatch',
-    'duplicate',
-    'other',
-  ],
+  contract_kind: [...CONTRACT_KINDS, 'other'],
   parser_leniency: LENIENCIES,
   drift_cause: DRIFT_CAUSES,
   tool_outcome: ['ok', 'tool_error', 'bad_args', 'timeout', 'infra', 'denied'],
