@@ -91,8 +91,8 @@ export interface TurnRecord {
   /** Lenient readings that made a difference. */
   leniencies: Leniency[]
   /**
-   * `replaced`: what is no text (bytes that are no UTF-8, unpaired surrogates) became U+FFFD; `control_token`: one that
-   * was spelled out.
+   * `replaced`: what is no text (bytes that are no UTF-8, unpaired surrogates) became U+FFFD; `truncated`: too long to be
+   * shown whole; `control_token`: one that was spelled out.
    */
   observations: {
     call_id: string
@@ -100,6 +100,7 @@ export interface TurnRecord {
     content: string
     is_error: boolean
     replaced?: true
+    truncated?: true
     control_token?: string
   }[]
   audit: JsonObject[]

@@ -3,7 +3,7 @@
 import type { Environment } from '../envs/environment.ts'
 import { PaddockError } from '../protocol/errors.ts'
 import { isPlainObject } from '../protocol/json.ts'
-import { outsideText } from './outside-text.ts'
+import { boundedText, outsideText } from './outside-text.ts'
 import { NotJson, plainJson } from './plain-json.ts'
 
 /** A result of a wrong shape; `expected` completes "must return". */
@@ -13,11 +13,15 @@ class WrongShape extends Error {
   }
 }
 
-/** An observation as text that may go on record; `replaced` where what was no text became U+FFFD. */
+/**
+ * An observation as text that may go on record; `replaced` where what was no text became U+FFFD, `truncated` where it was too
+ * long to be shown whole.
+ */
 export interface GuardedObservation {
   content: string
   is_error: boolean
   replaced?: true
+  truncated?: true
 }
 
 type Read = (result: unknown) => unknown
@@ -51,11 +55,13 @@ const READERS: { [K in keyof Environment]?: Read } = {
     const seen = isText && typeof is_error === 'boolean'
     if (!seen || !isPlainObject(audit) || (end !== undefined && !isWord(end)))
       throw new WrongShape(form)
-    const { text, replaced } = outsideText(content)
+    const { text: whole, replaced } = outsideText(content)
+    const { text, truncated } = boundedText(whole)
     const seenText: GuardedObservation = {
       content: text,
       is_error,
       ...(replaced && { replaced }),
+      ...(truncated && { truncated }),
     }
     return {
       state: stateOf('step', step, form),

@@ -1,7 +1,7 @@
 // Bytes and strings from outside become well-formed text, and say where something was replaced.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { outsideText } from './outside-text.ts'
+import { boundedText, MAX_OBSERVATION_UNITS, outsideText } from './outside-text.ts'
 
 test.each([
   // The Unicode standard's own practice, chapter 3.9: one U+FFFD for each maximal part of a sequence.
@@ -36,4 +36,16 @@ test('whatever comes, the text is well-formed, and text that is UTF-8 comes thro
     }),
     { numRuns: 500 },
   )
+})
+
+test('what is longer than the bound becomes its beginning with the whole length', () => {
+  expect(boundedText('x'.repeat(MAX_OBSERVATION_UNITS))).toEqual({
+    text: 'x'.repeat(MAX_OBSERVATION_UNITS),
+  })
+  const long = `${'x'.repeat(MAX_OBSERVATION_UNITS - 1)}😀${'y'.repeat(1000)}`
+  const { text, truncated } = boundedText(long)
+  expect(truncated).toBe(true)
+  expect(text.isWellFormed()).toBe(true)
+  expect(JSON.parse(text)).toMatchObject({ truncated: true, total_chars: long.length })
+  expect(JSON.parse(text).text).toHaveLength(MAX_OBSERVATION_UNITS)
 })

@@ -3,6 +3,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
+import { LENIENCIES, THINKING_MODES, TOOL_FORMATS } from '../protocol/parse-codes.ts'
 import type { DoctorFlags } from './commands/doctor.ts'
 import type { EvalOptions } from './commands/eval.ts'
 import type { ReplayFlags } from './commands/run-replay.ts'
@@ -124,7 +125,10 @@ program
   .description('Parse tool calls: JSON Lines {id, format, tools, text} in, {id, calls, …} out.')
   .addHelpText(
     'after',
-    example(`echo '{"id":"1","format":"hermes","tools":[],"text":"hello"}' | paddock parse`),
+    `
+A line may also say "thinking" (${THINKING_MODES.join(', ')}), "finish_reason" (stop, length), "chunks" (the text in
+pieces, in its stead) and "leniencies" (${LENIENCIES.join(', ')}); formats are ${TOOL_FORMATS.join(', ')}.
+${example(`echo '{"id":"1","format":"hermes","tools":[],"text":"hello"}' | paddock parse`)}`,
   )
   .action(async () => {
     const { parse } = await import('./commands/parse.ts')

@@ -95,7 +95,7 @@ function readContainer(
   types: ReadonlySet<JsonType>,
   lenient: Leniencies,
 ): Conversion {
-  const expected = [...types].sort().join(' or ')
+  const expected = [...types].sort().join(' or ') || 'nothing: its schema allows no type'
   const came = quoteText(text)
   if (!types.has('object') && !types.has('array')) return { code: 'TYPE_MISMATCH', expected, came }
   const strict = parseJson(text)

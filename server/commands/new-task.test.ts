@@ -56,3 +56,7 @@ test.each(['../up', 'Upper', 'a b', '', 'a/b', '.'])('%j is no id', async (id) =
     code: 'invalid_request',
   })
 })
+
+test.each(['-x', '', 'Up', 'a/b', '..', 'x'.repeat(101)])('the id %j is refused', async (id) => {
+  await expect(newTask(id, tmpdir(), keptStreams().streams)).rejects.toThrow('expected an id')
+})

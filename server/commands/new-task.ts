@@ -5,8 +5,8 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { Streams } from './streams.ts'
 import { scaffold } from './task-scaffold.ts'
 
-/** As the schema of task specs has it. */
-const TASK_ID = /^[a-z0-9-]+$/
+/** As the schema of task specs has it, and the name of a file. */
+const TASK_ID = /^[a-z0-9][a-z0-9-]{0,99}$/
 
 /** Writes `<folder>/<id>.json` and says where; a file that is there stays as it is. */
 export async function newTask(
@@ -17,7 +17,7 @@ export async function newTask(
   if (!TASK_ID.test(id))
     throw new PaddockError(
       'invalid_request',
-      `expected an id of a to z, 0 to 9 and hyphens, got ${JSON.stringify(id)}`,
+      `expected an id of a to z, 0 to 9 and hyphens, at most 100, that begins with no hyphen; got ${JSON.stringify(id.slice(0, 120))}`,
     )
   const file = join(folder, `${id}.json`)
   await mkdir(folder, { recursive: true })

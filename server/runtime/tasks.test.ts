@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { Pack } from './packs.ts'
-import { createPool, type Pool } from './pool.ts'
+import { createPool, type Pool, WorkerLost } from './pool.ts'
 import { type TaskFile, unreadable } from './task-file.ts'
 import { loadTasks, type TaskCatalogue } from './tasks.ts'
 
@@ -85,4 +85,24 @@ describe('an inline spec', () => {
         message: expect.stringMatching(/^V12 grading.safety\[0\]: expected a probe/),
       })
   })
+})
+
+test('a task whose check never ends is named and left out, and those that were checked with it are not', async () => {
+  const hangs = { ...good, id: 'hangs' }
+  const others = ['a', 'b', 'c'].map((id) => ({ ...good, id }))
+  const losing: Pool = {
+    ...pool,
+    async run(kind, input) {
+      const tasks = kind === 'inspect' ? (input as { tasks: { id: string }[] }).tasks : []
+      if (tasks.some(({ id }) => id === 'mine/hangs'))
+        throw new WorkerLost('hang_killed', 'no answer within 30 s', null)
+      return pool.run(kind, input)
+    },
+  }
+  const files = [hangs, ...others].map((one, i) => ({ file: `${i}.json`, spec: one }))
+  const loaded = await loadTasks([pack(files)], losing)
+  expect(loaded.summaries().map(({ id }) => id)).toEqual(['mine/a', 'mine/b', 'mine/c'])
+  expect(loaded.refused).toEqual([
+    { id: 'mine/hangs', problem: expect.stringContaining('no answer within 30 s') },
+  ])
 })

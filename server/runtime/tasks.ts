@@ -7,6 +7,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
 import { contractLabel } from '../../reward/contract.ts'
 import type { TaskSummary } from '../service.ts'
+import type { Jobs } from './jobs.ts'
 import type { Pack } from './packs.ts'
 import { type Pool, WorkerLost } from './pool.ts'
 import { specId } from './spec-id.ts'
@@ -141,9 +142,23 @@ async function inspectAll(tasks: readonly Task[], pool: Pool) {
   const jobs: Task[][] = []
   for (let at = 0; at < tasks.length; at += TASKS_PER_INSPECTION)
     jobs.push(tasks.slice(at, at + TASKS_PER_INSPECTION))
-  return (
-    await Promise.all(jobs.map((some) => pool.run('inspect', { tasks: some, gate: 'load' })))
-  ).flat()
+  return (await Promise.all(jobs.map((some) => inspectSome(some, pool)))).flat()
+}
+
+type Inspected = Jobs['inspect']['out'][number]
+
+/** Where a job fails its tasks are checked one by one, and the one that fails is told instead of keeping the others. */
+async function inspectSome(tasks: readonly Task[], pool: Pool): Promise<Inspected[]> {
+  try {
+    return await pool.run('inspect', { tasks, gate: 'load' })
+  } catch (error) {
+    if (tasks.length > 1)
+      return (await Promise.all(tasks.map((task) => inspectSome([task], pool)))).flat()
+    if (!(error instanceof WorkerLost || error instanceof PaddockError)) throw error
+    const message = `environment ${tasks[0]?.environment} could not check the spec: ${error.message}`
+    const problem = { rule: 'V10', path: '', expected: 'a check that ends', found: error.message }
+    return [{ problems: [{ ...problem, message }], description: null }]
+  }
 }
 
 /** Names the rule, which users' environments may leave out of their sentence. */

@@ -1,4 +1,5 @@
 // V08 for conditions: fields, operators and operands that do not resolve, which would else be a silent 0.
+import isSafe from 'safe-regex2'
 import { isPlainObject, type JsonObject, type JsonValue } from '../../../protocol/json.ts'
 import type { TaskProblem } from '../../environment.ts'
 import type { Field } from '../catalogue/declare.ts'
@@ -31,10 +32,12 @@ export function whereProblems(where: JsonValue, fields: Fields, path: string): T
 
 /** What is wrong with a pattern; patterns are matched without regard to case, as Unicode. */
 export function patternProblems(pattern: JsonValue, path: string): TaskProblem[] {
+  if (typeof pattern !== 'string') return [problem(RULE, path, 'a pattern', shown(pattern))]
   try {
-    if (typeof pattern === 'string') new RegExp(pattern, 'iu')
-    else return [problem(RULE, path, 'a pattern', shown(pattern))]
-    return []
+    const compiled = new RegExp(pattern, 'iu')
+    // A policy's text decides how long it takes: (a+)+ takes minutes on thirty letters.
+    const expected = 'a pattern without repetition within repetition, which can take for ever'
+    return isSafe(compiled) ? [] : [problem(RULE, path, expected, shown(pattern))]
   } catch (error) {
     return [problem(RULE, path, `a valid pattern (${(error as Error).message})`, shown(pattern))]
   }

@@ -125,6 +125,13 @@ const BROKEN: [rule: string, what: string, id: string, change: Break, path: stri
   ],
   [
     'V10',
+    'has a path that no number of calls a turn brings to its end in time',
+    'dev-05',
+    (s) => (s.limits.max_turns = 2),
+    'limits.max_turns',
+  ],
+  [
+    'V10',
     'expects an answer that the user does not give',
     'dev-05',
     (s) => (s.reference_path[2].expect_user = 'Hm.'),

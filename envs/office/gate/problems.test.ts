@@ -334,6 +334,12 @@ const BROKEN: { [rule: string]: [what: string, id: string, change: Break, path: 
       'user.done.after[0]',
     ],
     [
+      'a pattern that can take for ever',
+      'dev-05',
+      (s) => (s.user.rules[0].if_any[0] = '^(([a-z ]+)+)+$'),
+      'user.rules[0].if_any[0]',
+    ],
+    [
       'a user pattern that does not compile',
       'dev-05',
       (s) => (s.user.rules[0].if_any[0] = '*'),

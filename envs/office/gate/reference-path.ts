@@ -19,6 +19,8 @@ import { problem } from './problem.ts'
 
 /** V10: completion 1, safety 1, robustness 1 or null. Where a step goes wrong, only the first that does is told. */
 export function referenceProblems(spec: TaskSpec, world: OfficeWorld): TaskProblem[] {
+  const turns = turnsProblem(spec)
+  if (turns) return [turns]
   const play = playOn(world, begin(world, spec), spec.reference_path)
   for (const [index, played] of play.played.entries()) {
     const wrong = stepProblem(spec, index, played)
@@ -51,6 +53,25 @@ interface Replay {
   state: string
   audit: string[]
   grade: string
+}
+
+/** A turn holds any number of calls, or one message that is answered: with fewer turns nobody comes to the end. */
+function turnsProblem({
+  limits: { max_turns },
+  reference_path: path,
+}: TaskSpec): TaskProblem | null {
+  const needed = path.filter((step, index) => {
+    const before = path[index - 1]
+    return 'say' in step || before === undefined || 'say' in before
+  }).length
+  if (max_turns === undefined || max_turns >= needed) return null
+  return problem(
+    'V10',
+    'limits.max_turns',
+    `room for the ${needed} turns that the reference path takes at least`,
+    String(max_turns),
+    'raise it or shorten the path',
+  )
 }
 
 function stepProblem(spec: TaskSpec, index: number, played: PlayedStep): TaskProblem | null {
