@@ -7,14 +7,14 @@ import type { JsonObject } from '../../protocol/json.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import type { Config } from '../config.ts'
 import { createGradersNow } from '../runtime/graders-now.ts'
-import { gradersOf, type Pack, readPacks } from '../runtime/packs.ts'
+import { gradersOf, type Pack, packAround, readPacks } from '../runtime/packs.ts'
 import { readTaskFile } from '../runtime/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
 
 export interface NamedTask {
   task: Task
   environment: Environment
-  /** Those of the configuration's packs. */
+  /** Those of the configuration's packs, and of the pack that a file lies in. */
   graders: GraderBook
 }
 
@@ -28,9 +28,11 @@ export async function namedTask(
   config: Config,
 ): Promise<NamedTask> {
   const packs = await readPacks(config)
-  const sources = gradersOf(packs)
+  const around = await packAround(name)
+  const sources = gradersOf(around ? [...packs, around] : packs)
   const known = await loadEnvironments(config.environments, sources)
-  const task = (await taskOfFile(name, environment)) ?? taskOfPacks(name, packs, known)
+  const own = around?.environment ?? environment
+  const task = (await taskOfFile(name, own)) ?? taskOfPacks(name, packs, known)
   const world = known.get(task.environment)
   if (!world)
     throw new PaddockError(

@@ -126,6 +126,38 @@ describe('within one pack', () => {
     expect(lines[2].problems[0].found).toBe('a link that leads out of it')
   })
 
+  test('a single file of it is judged with its graders and its environment', async () => {
+    const own = join(home, 'own')
+    await mkdir(join(own, 'tasks'), { recursive: true })
+    const manifest = [
+      'name: own',
+      'environment: office',
+      'tasks: tasks',
+      'graders:',
+      '  fair: fair.mjs',
+    ]
+    await writeFile(join(own, 'pack.yaml'), manifest.join('\n'))
+    const grader = "export const version = 1\nexport default () => ({ status: 'scored', score: 1 })"
+    await writeFile(join(own, 'fair.mjs'), grader)
+    const spec = JSON.parse(await readFile(join(SHIPPED, HANDS), 'utf8'))
+    const { completion } = spec.grading
+    completion[0] = {
+      id: completion[0].id,
+      weight: completion[0].weight,
+      kind: 'custom',
+      grader: 'fair',
+    }
+    const file = join(own, 'tasks', 'one.json')
+    await writeFile(file, JSON.stringify(spec))
+    const whole = await run(own)
+    const single = await run(file)
+    expect(single.lines).toEqual(whole.lines)
+    expect(JSON.stringify(single.lines)).not.toContain('no grader')
+    await writeFile(join(own, 'pack.yaml'), manifest.slice(0, 3).join('\n'))
+    const without = await run(file)
+    expect(without.lines[0].problems).not.toEqual(single.lines[0].problems)
+  })
+
   test('an environment that nobody knows is named with those that there are', async () => {
     await writeFile(join(pack, 'pack.yaml'), 'name: mine\nenvironment: ofice\ntasks: tasks\n')
     const { code, lines } = await run(pack)

@@ -4,7 +4,7 @@ import { SingleBar } from 'cli-progress'
 import type { Environment, TaskProblem } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
-import { gradersOf, readPack, readPacks } from '../runtime/packs.ts'
+import { gradersOf, type Pack, packAround, readPack, readPacks } from '../runtime/packs.ts'
 import { readTaskFile, type TaskFile, unreadable } from '../runtime/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
 import type { Streams } from './streams.ts'
@@ -38,12 +38,13 @@ export async function validate(
   streams: Streams = process,
 ): Promise<number> {
   const shipped = await readPacks({ packs: [], shipped_packs: true })
-  const given = (await Promise.all(paths.map((path) => readPack(path).catch(() => [])))).flat()
-  const sources = gradersOf([...shipped, ...given])
+  const given = await Promise.all(paths.map(packOf))
+  const sources = gradersOf([...shipped, ...given.flatMap((pack) => pack ?? [])])
   const known = await loadEnvironments(environments, sources)
   const candidates: Candidate[] = []
-  for (const path of paths) {
-    const found = await candidatesOf(path, environment, known)
+  for (const [index, path] of paths.entries()) {
+    const own = given[index]?.environment ?? environment
+    const found = await candidatesOf(path, own, known)
     if (found.about) streams.stderr.write(`${found.about}\n`)
     candidates.push(...found.candidates)
   }
@@ -59,6 +60,11 @@ export async function validate(
   const tasks = `${candidates.length} ${candidates.length === 1 ? 'task' : 'tasks'}`
   streams.stderr.write(`${tasks}, ${candidates.length - failed} ok, ${failed} not ok\n`)
   return failed > 0 ? 1 : 0
+}
+
+/** The pack at a path, or the one that the file lies in: its graders and its environment are the file's too. */
+function packOf(path: string): Promise<Pack | null> {
+  return readPack(path).catch(() => packAround(path))
 }
 
 type Environments = ReadonlyMap<string, Environment>

@@ -1,7 +1,7 @@
 // Reads task packs: a folder with pack.yaml and its tasks as JSON files. Nothing outside the folder is ever read.
 import { hash } from 'node:crypto'
-import { readdir, readFile, realpath } from 'node:fs/promises'
-import { isAbsolute, join, relative, sep } from 'node:path'
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { z } from 'zod'
@@ -73,6 +73,18 @@ export async function readPack(folder: string): Promise<Pack> {
     generated: generated ?? null,
     graders: await readGraders(root, graders),
     hash: packHash,
+  }
+}
+
+/**
+ * The pack that a file lies in, by the nearest folder above it that has a pack.yaml; null where none has, or where that one
+ * cannot be read: then the file stands for itself.
+ */
+export async function packAround(file: string): Promise<Pack | null> {
+  for (let folder = dirname(resolve(file)); ; folder = dirname(folder)) {
+    const found = await stat(join(folder, 'pack.yaml')).catch(() => null)
+    if (found?.isFile()) return readPack(folder).catch(() => null)
+    if (folder === dirname(folder)) return null
   }
 }
 

@@ -61,6 +61,19 @@ class TurnCounts(TypedDict):
     drift: dict[str, int]
 
 
+class ShapingStep(TypedDict):
+    """One step from what was graded to the reward that counts; the keys are those of its kind."""
+
+    kind: Literal["condition", "overlong", "length"]
+    component: NotRequired[str]
+    requires: NotRequired[str]
+    at_least: NotRequired[float]
+    raw: NotRequired[float]
+    counted: NotRequired[float]
+    length: NotRequired[int]
+    penalty: NotRequired[float]
+
+
 class Episode(TypedDict):
     """A member of a group. `reward` is a number exactly when `outcome` is ok or ok_truncated."""
 
@@ -71,6 +84,7 @@ class Episode(TypedDict):
     reason: str | None
     reward: float | None
     rewards: dict[str, float | None] | None
+    shaping: list[ShapingStep]
     advantage: float | None
     counts: TurnCounts
     turns: list[Turn]
@@ -84,6 +98,41 @@ class Lease(TypedDict):
     id: str
     expires_in_s: float
     delivery: int
+
+
+class LossNormalizer(TypedDict):
+    """What the trainer's loss divides by; `value` in tokens, None where the trainer counts its own."""
+
+    kind: Literal["constant", "tokens_in_sample", "tokens_in_batch"]
+    value: float | None
+
+
+class WhitenedSet(TypedDict):
+    """Over which groups the advantages were whitened: how many, and the first of them."""
+
+    over: Literal["batch", "window"]
+    groups: int
+    first: str
+    mean: float | None
+    std: float | None
+
+
+class ComponentStats(TypedDict):
+    """Of one reward component over the scored episodes; `flat` where no two differ."""
+
+    mean: float | None
+    std: float | None
+    flat: bool
+
+
+class AskedCost(TypedDict):
+    """What was asked of one other than the policy; `kept` answers were not asked for again."""
+
+    requests: int
+    kept: int
+    prompt_tokens: int
+    completion_tokens: int
+    seconds: float
 
 
 class GroupPolicy(TypedDict):
@@ -103,14 +152,17 @@ class GroupStats(TypedDict):
     mean: float | None
     std: float | None
     distinct: int
+    components: dict[str, ComponentStats]
+    shared_anchor_share: float | None
 
 
 class GroupCost(TypedDict):
-    """Over all attempts of the group; `seconds` are those of policy requests."""
+    """Over all attempts of the group; `seconds` of policy requests, `asked`: what others cost."""
 
     prompt_tokens: int
     completion_tokens: int
     seconds: float
+    asked: NotRequired[dict[Literal["user", "judge", "grade", "reward"], AskedCost]]
 
 
 class Group(TypedDict):
@@ -126,6 +178,8 @@ class Group(TypedDict):
     level: str | None
     contract: str
     estimator: str
+    loss_normalizer: LossNormalizer
+    whitened: WhitenedSet | None
     policy: GroupPolicy
     stats: GroupStats
     cost: GroupCost
@@ -150,9 +204,10 @@ class BatchAccepted(TypedDict):
 
 
 class PolicyState(TypedDict):
-    """What the server knows of a backend."""
+    """What the server knows of a backend; `previous` is the version before `version`."""
 
     backend: str
     version: int | None
+    previous: int | None
     epoch: int
     paused: bool

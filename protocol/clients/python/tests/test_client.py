@@ -120,10 +120,13 @@ class ClientTest(HouseTest):
         self.assertEqual(list(self.client.groups(batch_id)), [])
 
     def test_the_trainer_tells_its_version_and_its_step(self) -> None:
+        known = {"backend": "sglang", "version": 5, "previous": None, "epoch": 0}
         told = self.client.announce_policy(5, backend="sglang")
-        self.assertEqual(told, {"backend": "sglang", "version": 5, "epoch": 0, "paused": False})
+        self.assertEqual(told, {**known, "paused": False})
         paused = self.client.announce_policy(backend="sglang", pause=True)
-        self.assertEqual(paused, {"backend": "sglang", "version": 5, "epoch": 0, "paused": True})
+        # Else whatever fails here would leave the backend paused for every test after it.
+        self.addCleanup(self.client.announce_policy, backend="sglang", pause=False)
+        self.assertEqual(paused, {**known, "paused": True})
         self.client.announce_policy(backend="sglang", pause=False)
         with self.assertRaises(PaddockError) as caught:
             self.client.announce_policy(4, backend="sglang")
