@@ -41,6 +41,8 @@ export interface BatchEntry {
 export type BatchEvent =
   /** An attempt is played from here on, `turns` replies of it being kept already. Again after each restart. */
   | { type: 'start'; group: number; index: number; attempt: number; turns: number }
+  /** A thread plays a suspect from here on, or no more: where the process dies in between, it was played. */
+  | { type: 'play'; group: number; index: number; attempt: number; plays: boolean }
   | { type: 'end'; group: number; index: number; attempt: number; end: AttemptEnd }
   /** Its deadline has passed. */
   | { type: 'close'; group: number }
@@ -109,7 +111,7 @@ export interface Ledger {
   /** Keeps an event that is no end and no settlement. */
   tell(
     batch: string,
-    event: Extract<BatchEvent, { type: 'start' | 'close' | 'cancel' }>,
+    event: Extract<BatchEvent, { type: 'start' | 'play' | 'close' | 'cancel' }>,
   ): Promise<void>
   /** Keeps one reply of an attempt, as opaque bytes, behind those before it. */
   turn(place: EpisodePlace, attempt: number, entry: Uint8Array): Promise<void>

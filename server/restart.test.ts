@@ -244,6 +244,79 @@ describe('after kill -9 and a start on the same folder', () => {
   )
 })
 
+it(
+  'R5: a task that ends the process is found by who was played, ends its own attempt, and the others go on',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'paddock-deadly-'))
+    opened.push(() => rmSync(folder, { recursive: true, force: true }))
+    writeFileSync(join(folder, 'deadly.mjs'), DEADLY)
+    const config = join(folder, 'paddock.yaml')
+    const settings: JsonObject = {
+      server: { port: 0 },
+      shipped_packs: false,
+      environments: { deadly: './deadly.mjs' },
+      backends: { main: { dialect: 'vllm', url: simulator.url, model: 'qwen3-8b' } },
+      runtime: { threads: 2 },
+      ledger: { path: 'ledger', min_free_bytes: 0 },
+    }
+    writeFileSync(config, JSON.stringify(settings))
+    const request = String(generateTask(0, 1).request)
+    const specs = [{ kills: true }, {}, {}].map((some) => ({ request, ...some }))
+    const batch = {
+      id: 'deadly',
+      mode: 'eval',
+      tasks: specs.map((spec) => ({ spec, environment: 'deadly' })),
+      group_size: 1,
+      groups: { attempts: 1 },
+      policy: { sampling: { max_tokens: 64 } },
+    }
+    let deaths = 0
+    for (;;) {
+      expect(deaths).toBeLessThan(20)
+      // It may die while it still starts.
+      const server = await startServerProcess(config).catch(() => null)
+      const town = server && ({ url: server.url, api: createApiClient(server.url) } as Town)
+      const played = town?.api
+        .submit(batch)
+        .then(() => until(town, 'deadly', ({ groups }) => groups.finished === 3))
+        .then(() => drain(town, 'deadly'))
+      const groups = await Promise.race([
+        played?.catch(() => null) ?? null,
+        server?.ended.then(() => null) ?? null,
+      ])
+      if (server) await server.kill()
+      if (groups === null) {
+        deaths++
+        continue
+      }
+      const outcomes = groups.map(({ episodes }) => episodes.map(({ outcome }) => outcome))
+      expect(outcomes).toEqual([['infra_worker'], ['ok'], ['ok']])
+      expect(groups[0]?.episodes[0]?.reason).toContain('ended 3 times while this attempt')
+      break
+    }
+  },
+  2 * LONG,
+)
+
+/** Ends the whole process where its spec says so. */
+const DEADLY = `export default {
+  contract: { name: 'deadly', version: 1, fields: { score: { type: 'number', min: 0, max: 1 } }, scalar: 'score' },
+  problems: () => [],
+  describe: (task) => ({ title: 'deadly' }),
+  reset(task, seed) {
+    if (task.spec.kills) process.kill(process.pid, 'SIGKILL')
+    return { spec: task.spec }
+  },
+  open: (state) => [{ role: 'user', content: state.spec.request }],
+  tools: () => [],
+  step: (state) => ({ state, observation: { content: 'none', is_error: true }, audit: {} }),
+  hear: (state) => state,
+  reply: (state) => ({ state, end: 'final' }),
+  grade: () => ({ status: 'scored', rewards: { score: 1 } }),
+  anchor: () => 'here',
+}
+`
+
 test(
   'a ledger that the first schema wrote opens, goes on where it was, and delivers',
   async () => {

@@ -19,7 +19,11 @@ export interface Attempts {
   cancel(group: GroupRun): Promise<void>
 }
 
-/** An attempt that has seen so many restarts without a reply between them is taken for their cause (OPS R5). */
+/** From so many starts without a reply between them on an attempt is a suspect: ordinary restarts cost nothing. */
+const SUSPECT_LIVES = 3
+/** A process that died so often while a thread played this attempt alone has died of it (OPS R5). */
+const MAX_DEATHS = 3
+/** What ends the process while no thread plays it is not watched: so many restarts without a reply end the attempt too. */
 const MAX_LIVES = 20
 
 type Told = Extract<BatchEvent, { type: 'start' | 'end' | 'close' }>
@@ -89,13 +93,14 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
     const begun = group.begun.get(index)
     /** The end of an attempt is told once it is kept. */
     const held: TurnEvent[] = []
+    const { lives = 1, deaths = 0, at = ledger.now() } = begun ?? {}
     const played =
-      (begun?.lives ?? 1) > MAX_LIVES
-        ? poisoned()
+      deaths >= MAX_DEATHS || lives > MAX_LIVES
+        ? poisoned(deaths >= MAX_DEATHS ? deaths : lives - 1)
         : await playAttempt(
             episodePlan(plan, group, index, attempt),
-            deadlines(group, begun?.at ?? ledger.now()),
-            playerWorld(place, held),
+            deadlines(group, at),
+            playerWorld(place, held, lives < SUSPECT_LIVES ? world.pool : watched(group, start)),
             group.controller.signal,
             journal,
           )
@@ -182,9 +187,25 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
     }
   }
 
-  function playerWorld(place: EpisodePlace, held: TurnEvent[]): PlayerWorld {
+  /** The pool of a suspect. */
+  function watched(
+    group: GroupRun,
+    { index, attempt }: { index: number; attempt: number },
+  ): PlayerWorld['pool'] {
+    return world.suspects.watched(world.pool, async (plays) => {
+      const event = { type: 'play' as const, group: group.index, index, attempt, plays }
+      await ledger.tell(plan.id, event)
+      applyEvent(group, event, ledger.now())
+    })
+  }
+
+  function playerWorld(
+    place: EpisodePlace,
+    held: TurnEvent[],
+    pool: PlayerWorld['pool'],
+  ): PlayerWorld {
     return {
-      pool: world.pool,
+      pool,
       client: world.client,
       beside: world.beside,
       keepTurn: ({ attempt }, entry) => ledger.turn(place, attempt, entry),
@@ -244,8 +265,8 @@ function fits({ state }: GroupRun, event: Told): boolean {
   )
 }
 
-function poisoned(): PlayedAttempt {
-  const reason = `the server ended ${MAX_LIVES} times while this attempt was played, without a reply between them`
+function poisoned(times: number): PlayedAttempt {
+  const reason = `the server ended ${times} times while this attempt was played, without a reply between them`
   return {
     sealed: null,
     outcome: 'infra_worker',

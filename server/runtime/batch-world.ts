@@ -8,6 +8,7 @@ import type { WritableEventLog } from './event-log.ts'
 import type { GroupRun } from './group-run.ts'
 import type { PlayerWorld } from './player.ts'
 import type { Scheduler } from './scheduler.ts'
+import type { Suspects } from './suspects.ts'
 
 export interface BatchWorld {
   pool: PlayerWorld['pool']
@@ -19,6 +20,7 @@ export interface BatchWorld {
   /** Unix seconds, for display only. */
   now(): number
   admission: Admission
+  suspects: Suspects
   maxEvents: number
   onError(error: unknown): void
   /** A group that reaches no trainer. */

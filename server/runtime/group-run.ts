@@ -40,6 +40,10 @@ interface Begun {
   /** Replies that were kept when it was begun last, and how often it was begun with as many. */
   turns: number
   lives: number
+  /** How often the process died with as many while a thread played it, as far as that was watched. */
+  deaths: number
+  /** A thread plays it now, or did so when the process died. */
+  plays: boolean
 }
 
 export interface GroupRun {
@@ -128,10 +132,22 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
       group.startedAt ??= at
       const before = group.begun.get(index)
       const again = before?.attempt === attempt
-      const lives = again && before.turns === turns ? before.lives + 1 : 1
-      group.begun.set(index, { attempt, at: again ? before.at : at, turns, lives })
+      const stuck = again && before.turns === turns
+      group.begun.set(index, {
+        attempt,
+        at: again ? before.at : at,
+        turns,
+        lives: stuck ? before.lives + 1 : 1,
+        deaths: stuck ? before.deaths + (before.plays ? 1 : 0) : 0,
+        plays: false,
+      })
       if (group.state.members[index]?.phase === 'waiting')
         group.state = groupReducer(group.state, { type: 'start', index })
+      return
+    }
+    case 'play': {
+      const begun = group.begun.get(event.index)
+      if (begun?.attempt === event.attempt) begun.plays = event.plays
       return
     }
     case 'end': {

@@ -18,6 +18,7 @@ import { planFacts, restorePlan } from './kept-plan.ts'
 import { createLeasing } from './leasing.ts'
 import type { Announced, PolicyBoard } from './policy-board.ts'
 import { createShares } from './shares.ts'
+import { createSuspects } from './suspects.ts'
 import type { TaskCatalogue } from './tasks.ts'
 
 /** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
@@ -28,7 +29,8 @@ const LARGE_REQUEST = 64 * 1024
 
 const policyNote = (backend: string) => `policy/${backend}`
 
-export interface RolloutsWorld extends Omit<BatchWorld, 'maxEvents' | 'onDelivery' | 'admission'> {
+export interface RolloutsWorld
+  extends Omit<BatchWorld, 'maxEvents' | 'onDelivery' | 'admission' | 'suspects'> {
   config: Config
   tasks: TaskCatalogue
   board: PolicyBoard
@@ -60,6 +62,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const batchWorld: BatchWorld = {
     ...world,
     admission: createAdmission(metrics.canaryChecked),
+    suspects: createSuspects(),
     maxEvents: config.limits.max_events,
     onDelivery: () => shares.apply(),
   }

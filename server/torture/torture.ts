@@ -18,7 +18,7 @@ export interface TortureOptions {
   seconds: number
   /** Lives get shorter where so many kills would not be done in that time. */
   minKills: number
-  /** No life ends before so many ends of episodes, and so many acks, were heard in it; none by default. */
+  /** No life ends before so many ends of episodes, and so many acks, were heard in it. Default: a few ends in every other. */
   lifeHears?: { episodes: number; acked: number }
   /** What is started instead of `paddock serve`, as ServerProcessOptions has it. */
   program?: readonly string[]
@@ -57,8 +57,11 @@ const GROUPS = 8
 const GROUP_SIZE = 8
 /** Enough for 64 episodes of 4 turns to be under way at any moment. */
 const LATENCY = 'lognormal:120,0.5'
-/** Longest time between a start and its kill, seconds. */
+/** Longest time between a start and its kill, seconds; and where it waits to hear something. */
 const MAX_LIFE = 2.5
+const LONGEST_LIFE = 60
+/** Most ends of episodes that it waits for. */
+const MAX_HEARD = 16
 /** Share of the time after which nothing is killed any more. */
 const KILLING = 0.8
 /** A server that does not even start is ended so much later than all should be over, milliseconds. */
@@ -109,16 +112,25 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     await working
   }
 
-  /** Seconds until the next kill, at random, and no longer than those that must still be done leave. */
-  function lifetime(): number {
-    const share = (seconds * KILLING - elapsed()) / Math.max(1, minKills - done)
-    return random() * Math.min(MAX_LIFE, Math.max(0, 2 * (share - median(starts))))
+  /** Seconds that a life may take, so that those that must still be ended find their time. */
+  const longestLife = () =>
+    Math.max(0, (seconds * KILLING - elapsed()) / Math.max(1, minKills - done) - median(starts))
+
+  /** The moment of the next kill: at random, and where the machine is slow, not before something has been done. */
+  async function killTime(): Promise<void> {
+    const longest = longestLife()
+    const hears = lifeHears ?? { episodes: (done % 2) * Math.ceil(random() * MAX_HEARD), acked: 0 }
+    const least = sleep(random() * Math.min(MAX_LIFE, 2 * longest) * 1000)
+    await Promise.race([
+      Promise.all([least, heard(hears)]),
+      // A timer that is not needed any more keeps nobody waiting.
+      sleep(Math.min(2 * longest, LONGEST_LIFE) * 1000, null, { ref: false }),
+    ])
   }
 
-  /** Resolves when as much was heard since the call as a life hears at least. */
-  async function heardEnough(): Promise<void> {
+  /** Resolves when so much more was heard than at the call. */
+  async function heard({ episodes, acked }: { episodes: number; acked: number }): Promise<void> {
     const before = history.totals()
-    const { episodes = 0, acked = 0 } = lifeHears ?? {}
     const lacks = ({ episodes: e, acked: a } = history.totals()) =>
       e - before.episodes < episodes || a - before.acked < acked
     while (lacks())
@@ -146,13 +158,13 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
   try {
     for (; done < kills && elapsed() < seconds * KILLING; done++) {
       if (fault) await liveWithFault(FAULTS[fault])
-      else await live(() => Promise.all([sleep(lifetime() * 1000), heardEnough()]))
+      else await live(killTime)
       if ((done + 1) % 10 === 0)
         onLine(`${done + 1} kills, ${history.totals().acked} groups acknowledged`)
     }
     trainer.finish()
     while (!trainer.isDone() && elapsed() < seconds)
-      await live(() => sleep((seconds - elapsed()) * 1000))
+      await live(() => sleep((seconds - elapsed()) * 1000, null, { ref: false }))
     for (const batch of trainer.open()) history.unfinished(batch)
     return {
       ...history.check(policy.seen),
