@@ -113,11 +113,12 @@ withConfigFlags(program.command('serve'))
 
 withConfigFlags(program.command('config'))
   .description('Print the settings that serve would use, secrets masked.')
+  .option('--json', 'JSON instead of YAML', false)
   .addHelpText('after', example('PADDOCK_SERVER__PORT=9000 paddock config'))
-  .action(async (file: string | undefined, flags: ConfigFlags) => {
+  .action(async (file: string | undefined, { json, ...flags }: ConfigFlags & { json: boolean }) => {
     const config = await configOf(file, flags)
     const { runConfig } = await import('./commands/config.ts')
-    runConfig(config)
+    runConfig(config, json)
   })
 
 program

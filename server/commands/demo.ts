@@ -1,11 +1,11 @@
 // `paddock demo`: starts everything, runs two batches over HTTP as a trainer would, and shows what came of them.
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
-import { SingleBar } from 'cli-progress'
 import type { Logger } from 'pino'
 import type { BatchProgress } from '../../protocol/batch.ts'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { createApiClient } from '../runtime/api-client.ts'
+import { type EpisodesBar, episodesBar } from './episodes-bar.ts'
 import { groupTable } from './group-table.ts'
 import { openPlayground, type Playground } from './playground.ts'
 
@@ -77,7 +77,7 @@ async function show({ running }: Playground): Promise<void> {
       policy: { backend: 'main', sampling: { temperature: 1, max_tokens: 1024 } },
     })
   const total = GROUP_SIZE * (office.length + arithmetic.length)
-  const bar = progressBar(total)
+  const bar = episodesBar(total, process.stdout)
   const [groups] = await Promise.all([
     Promise.all(ids.map((id) => leaseAll(client, id))),
     watch(client, ids, bar),
@@ -103,39 +103,10 @@ async function leaseAll(
   }
 }
 
-interface Bar {
-  update(done: number): void
-  stop(): void
-}
-
-/** A bar on a terminal, a line each tenth in a pipe. */
-function progressBar(total: number): Bar {
-  if (process.stdout.isTTY) {
-    const bar = new SingleBar({
-      format: 'Episodes {bar} {value}/{total}, {duration_formatted}',
-      barCompleteChar: '█',
-      barIncompleteChar: '░',
-      hideCursor: true,
-      stream: process.stdout,
-    })
-    bar.start(total, 0)
-    return { update: (done) => bar.update(done), stop: () => bar.stop() }
-  }
-  let told = -1
-  return {
-    update(done) {
-      const tenth = Math.floor((10 * done) / total)
-      if (tenth > told) process.stdout.write(`Episodes ${done}/${total}\n`)
-      told = Math.max(told, tenth)
-    },
-    stop: () => {},
-  }
-}
-
 async function watch(
   client: ReturnType<typeof createApiClient>,
   ids: string[],
-  bar: Bar,
+  bar: EpisodesBar,
 ): Promise<void> {
   for (;;) {
     const progress = await Promise.all(ids.map((id) => client.progress(id)))

@@ -35,6 +35,7 @@ test('prints rates for each k and mean rewards with their intervals, and writes 
   const { code, out, err } = await run(SUMS, { k: [1, 4], json: file })
   expect(code).toBe(0)
   expect(err).toContain('5 tasks × 4 episodes')
+  expect(err).toMatch(/Episodes 20\/20\n$/)
   const report = JSON.parse(readFileSync(file, 'utf8'))
   expect(report).toMatchObject({ episodes: 20, scored: 20, unscored: {}, settings: { seed: 3 } })
   expect(report.pass.map(({ k }: { k: number }) => k)).toEqual([1, 4])

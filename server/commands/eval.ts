@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type ApiClient, createApiClient } from '../runtime/api-client.ts'
+import { type EpisodesBar, episodesBar } from './episodes-bar.ts'
 import { evaluationText } from './eval-table.ts'
 import type { Streams } from './streams.ts'
 
@@ -38,7 +39,8 @@ export async function evaluate(
   const tasks = await tasksOf(client, names)
   const { id } = await client.submit(requestOf(tasks, options))
   stderr.write(`batch ${id}: ${tasks.length} tasks × ${options.episodes} episodes\n`)
-  await played(client, id)
+  const bar = episodesBar(tasks.length * options.episodes, stderr)
+  await played(client, id, bar).finally(bar.stop)
   const report = await client.evaluation(id, queryOf(options))
   await takeAll(client, id)
   const text = `${JSON.stringify(report, null, 2)}\n`
@@ -75,9 +77,10 @@ function queryOf({ k, threshold, seed }: EvalOptions): string {
 }
 
 /** Its finished groups stay until the report is there: a batch of which nothing is left may be forgotten. */
-async function played(client: ApiClient, id: string): Promise<void> {
+async function played(client: ApiClient, id: string, bar: EpisodesBar): Promise<void> {
   for (;;) {
-    const { state, admission, groups } = await client.progress(id)
+    const { state, admission, groups, episodes } = await client.progress(id)
+    bar.update(episodes.finished)
     if (state !== 'running') return
     // So many wait to be read that no further one starts: those are in the report already.
     if (admission === 'held' && groups.in_flight === 0) await takeOnce(client, id)
