@@ -30,6 +30,11 @@ export const ERROR_CODES = {
   },
   invalid_config: { status: 500, retryable: false, title: 'The configuration is not valid' },
   queue_full: { status: 429, retryable: true, title: 'The server has all the work it takes' },
+  too_many_requests: {
+    status: 429,
+    retryable: true,
+    title: 'This address or token takes more than its share',
+  },
   not_graded: { status: 503, retryable: true, title: 'The reward cannot be had now' },
   draining: { status: 503, retryable: true, title: 'The server is stopping' },
   store_failed: { status: 503, retryable: true, title: 'The ledger cannot be written' },

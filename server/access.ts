@@ -4,21 +4,26 @@ import { PaddockError } from '../protocol/errors.ts'
 import { type Config, isLoopback } from './config.ts'
 import { httpError } from './problems.ts'
 import type { Role } from './settings.ts'
+import { createTokenLimits, type Peer } from './token-limits.ts'
 
 export interface Access {
   /** Throws 403 where the Host is none of ours or a foreign web page asks. */
   checkPeer(host: string, origin: string | undefined): void
-  /** The rights of whoever sent this Authorization header. Throws `unauthorized`. */
-  identify(authorization: string | undefined): readonly Role[]
+  /**
+   * The rights of whoever sent this Authorization header. Throws `unauthorized`, and `too_many_requests` beyond what the
+   * peer's address and the token may take; without a peer, as in tests, neither is limited.
+   */
+  identify(authorization: string | undefined, peer?: Peer): readonly Role[]
 }
 
 /** Without tokens (loopback only) everyone has every right. */
-export function createAccess({ server }: Config): Access {
+export function createAccess({ server, limits }: Config): Access {
   const known = server.tokens.map(({ token, roles }) => ({ digest: sha256(token), roles }))
   // A page that rebinds its DNS name to 127.0.0.1 has a foreign Host; where a token is asked for it has none to send.
   const anyHost = !isLoopback(server.host) && server.allowed_hosts.length === 0
   const hosts = new Set(server.allowed_hosts.map((host) => host.toLowerCase()))
   const origins = new Set(server.allowed_origins)
+  const limited = createTokenLimits(limits.max_connections_per_token)
 
   return {
     checkPeer(host, origin) {
@@ -35,16 +40,21 @@ export function createAccess({ server }: Config): Access {
       )
     },
 
-    identify(authorization) {
+    identify(authorization, peer) {
       if (known.length === 0) return ['admin']
       const token = tokenOf(authorization ?? '')
       if (token === undefined)
         throw new PaddockError('unauthorized', 'expected "Authorization: Bearer <token>"')
       // Digests have one length, and all of them are compared: the time tells nothing of any token.
       const digest = sha256(token)
-      const matches = known.filter((entry) => timingSafeEqual(entry.digest, digest))
-      if (matches.length === 0)
+      const matches = known.flatMap((entry, index) =>
+        timingSafeEqual(entry.digest, digest) ? [{ index, roles: entry.roles }] : [],
+      )
+      const [first] = matches
+      if (peer) limited.guess(peer.remoteAddress ?? '', first?.index ?? null)
+      if (!first)
         throw new PaddockError('unauthorized', 'the bearer token is none that this server knows')
+      if (peer) limited.hold(peer, first.index)
       return matches.flatMap((entry) => entry.roles)
     },
   }

@@ -1,8 +1,10 @@
 // The HTTP edge: every route of the native API over one Service, with the checks that each request passes first.
+
+import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
 import { PaddockError } from '../protocol/errors.ts'
-import { createAccess } from './access.ts'
+import { type Access, createAccess } from './access.ts'
 import { createCallbackSender } from './callback-sender.ts'
 import { withCallbacks } from './callbacks.ts'
 import type { Config } from './config.ts'
@@ -29,10 +31,12 @@ export interface AppOptions {
   onFault?(error: unknown, route: string): void
   /** Told of each try of a callback. */
   onCallback?(result: 'delivered' | 'retried' | 'failed'): void
-  /** Told of a callback that was not taken, which is tried again. */
+  /** Told of a callback that was not taken, or may not be made. */
   onCallbackFailure?(batch: string, reason: string): void
   /** What /dash draws; without one its routes answer 404. */
   board?: Board
+  /** Shared with the WebSockets, whose tokens count as ours do. */
+  access?: Access
   /** Ends the event streams; to be aborted before the socket closes. */
   closing?: AbortSignal
 }
@@ -56,10 +60,13 @@ export function createApp(service: Service, config: Config, options: AppOptions 
     closing,
     ...(options.onCallback && { onTried: options.onCallback }),
   })
-  const onFailure = options.onCallbackFailure ?? (() => {})
-  const called = withCallbacks(service, callbacks, closing, onFailure)
-  const edge: Edge = { service: called, config, closing, callbacks, board: options.board ?? null }
-  const access = createAccess(config)
+  const onCallbackFailure = options.onCallbackFailure ?? (() => {})
+  const called = withCallbacks(service, callbacks, closing, onCallbackFailure)
+  const edge: Edge = {
+    ...{ service: called, config, closing, callbacks, onCallbackFailure },
+    board: options.board ?? null,
+  }
+  const access = options.access ?? createAccess(config)
   const foreign = dialectRoutes(edge)
 
   app.use(async (context, next) => {
@@ -96,7 +103,9 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   })
   for (const route of foreign.filter(({ open }) => open)) mount(app, edge, route)
   app.use(async (context, next) => {
-    context.set('roles', access.identify(authorizationOf(context.req)))
+    // No socket is behind a request of a test.
+    const { incoming } = (context.env ?? {}) as Partial<HttpBindings>
+    context.set('roles', access.identify(authorizationOf(context.req), incoming?.socket))
     await next()
   })
   mountReadiness(app, edge)

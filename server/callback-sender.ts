@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { Config } from './config.ts'
 import { createGuardedHttp } from './runtime/guarded-url.ts'
+import { createRedaction } from './runtime/redaction.ts'
 
 export interface CallbackSender {
   /** Throws PaddockError `invalid_request` with `path` for a URL that may not be called. */
@@ -57,6 +58,8 @@ export function createCallbackSender(
   setMaxListeners(0, closing)
   closing.addEventListener('abort', () => void http.close(), { once: true })
   const turns = createTurns(MAX_AT_ONCE)
+  // Some servers repeat in an error what they were sent.
+  const redaction = createRedaction(callbacks.headers.map(({ value }) => value))
 
   async function tryOnce(url: string, post: CallbackPost): Promise<boolean | 'nothing'> {
     const body = await post.body()
@@ -64,7 +67,7 @@ export function createCallbackSender(
     const headers = { 'content-type': post.contentType, ...secretsFor(callbacks.headers, url) }
     const reply = await http.post(url, { headers, body, timeoutMs: TRY_MS, signal: closing })
     if (post.isTaken(reply.status, reply.body)) return true
-    const said = Buffer.from(reply.body.subarray(0, 200)).toString()
+    const said = redaction.text(Buffer.from(reply.body).toString()).slice(0, 200)
     post.onFailure?.(`it answered ${reply.status} ${said}`)
     return false
   }

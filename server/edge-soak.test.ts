@@ -39,6 +39,7 @@ beforeAll(async () => {
   const file = join(folder, 'paddock.yaml')
   const settings = {
     server: { port: 0, token: TOKEN, drain_timeout_s: 0 },
+    limits: { max_connections_per_token: 12_000 },
     backends: { main: { dialect: 'vllm', url: urlOf(policy), model: 'm' } },
     environments: { lab: writeLab().module },
     runtime: { threads: 1 },

@@ -6,7 +6,7 @@ import { ERROR_CODES, type ErrorCode, PaddockError, type Problem } from '../prot
 import type { SchemaIssue } from './schema-issues.ts'
 
 /** Seconds after which a client may try again what is refused for now. */
-const RETRY_AFTER_S: Partial<Record<number, number>> = { 429: 5, 503: 10 }
+export const RETRY_AFTER_S: Partial<Record<number, number>> = { 429: 5, 503: 10 }
 
 /** More lines than these of one body help nobody. */
 const MAX_ISSUES_TOLD = 10

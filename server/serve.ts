@@ -2,6 +2,7 @@
 import type { Logger } from 'pino'
 import { PaddockError } from '../protocol/errors.ts'
 import type { Ledger } from '../rollout/ports.ts'
+import { createAccess } from './access.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { openBoard, type SampledBoard } from './dash/sampler.ts'
@@ -60,16 +61,18 @@ export async function serve(
   try {
     const house = await build(config, log, onStoreFailed, openStore)
     const closing = new AbortController()
+    const access = createAccess(config)
     const app = createApp(house.rollouts, config, {
+      access,
       closing: closing.signal,
       board: house.dashboard,
       observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
       onCallback: house.metrics.calledBack,
-      onCallbackFailure: (batch, reason) =>
-        log.warn({ batch, reason }, 'a callback was not taken and is made again'),
+      onCallbackFailure: (batch, reason) => log.warn({ batch, reason }, 'a callback was not taken'),
     })
     const stream = createStreamServer(house.rollouts, config, {
+      access,
       onFault: (error) => log.error({ err: error }, 'a stream failed'),
       onOpen: house.metrics.socketOpened,
       onClose: house.metrics.socketClosed,

@@ -175,6 +175,8 @@ export const settingsSchema = z
         max_events: z.int().min(1).default(100_000),
         max_body_bytes: z.int().min(1024).default(MAX_BODY_BYTES),
         max_connections: z.int().min(1).default(12_000),
+        /** Open connections, WebSockets among them, of one of `server.tokens`. */
+        max_connections_per_token: z.int().min(1).default(256),
       })
       .prefault({}),
     callbacks: callbacksSchema.prefault({}),

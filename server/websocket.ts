@@ -3,10 +3,10 @@ import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { PaddockError, type Problem } from '../protocol/errors.ts'
-import { createAccess, requireRole } from './access.ts'
+import { type Access, createAccess, requireRole } from './access.ts'
 import type { Config } from './config.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { httpError, problemOf } from './problems.ts'
+import { httpError, problemOf, RETRY_AFTER_S } from './problems.ts'
 import type { Service } from './service.ts'
 import type { Role } from './settings.ts'
 import { createStreamSession } from './stream-session.ts'
@@ -21,6 +21,8 @@ export interface StreamServer {
 }
 
 export interface StreamServerOptions {
+  /** Shared with HTTP, whose tokens count as ours do. */
+  access?: Access
   onFault?(error: unknown): void
   onOpen?(): void
   onClose?(code: number): void
@@ -43,9 +45,10 @@ const CLOSE_TIMEOUT_MS = 5_000
 export function createStreamServer(
   service: Service,
   config: Config,
-  { onFault, onOpen, onClose, pingMs = PING_MS, stallMs = STALL_MS }: StreamServerOptions = {},
+  options: StreamServerOptions = {},
 ): StreamServer {
-  const access = createAccess(config)
+  const { onFault, onOpen, onClose, pingMs = PING_MS, stallMs = STALL_MS } = options
+  const access = options.access ?? createAccess(config)
   const sockets = new WebSocketServer({
     noServer: true,
     maxPayload: MAX_MESSAGE_BYTES,
@@ -57,14 +60,14 @@ export function createStreamServer(
   const closers = new Set<(code: number, reason: string) => void>()
   let closing = false
 
-  function admit({ headers, url = '' }: IncomingMessage): readonly Role[] {
+  function admit({ headers, socket, url = '' }: IncomingMessage): readonly Role[] {
     if (headers.upgrade?.toLowerCase() !== 'websocket')
       throw httpError(426, `Upgrade: expected websocket, found ${headers.upgrade}`)
     const path = url.split('?', 1)[0]
     if (path !== PATH)
       throw new PaddockError('not_found', `${path}: WebSockets are served at ${PATH} only`)
     access.checkPeer(headers.host ?? '', headers.origin)
-    const roles = access.identify(headers.authorization)
+    const roles = access.identify(headers.authorization, socket)
     requireRole(roles, ['submit', 'lease'])
     if (closing) throw new PaddockError('draining', 'the server is stopping: connect again later')
     return roles
@@ -135,12 +138,14 @@ function keepAlive(socket: WebSocket, outbox: Outbox, pingMs: number): () => voi
 
 function refuse(socket: Duplex, problem: Problem): void {
   const body = JSON.stringify(problem)
+  const retryAfter = RETRY_AFTER_S[problem.status]
   const head = [
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`,
     'Content-Type: application/problem+json',
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(problem.status === 426 ? ['Upgrade: websocket'] : []),
     ...(problem.status === 401 ? ['WWW-Authenticate: Bearer'] : []),
+    ...(retryAfter === undefined ? [] : [`Retry-After: ${retryAfter}`]),
     `Connection: ${problem.status === 426 ? 'Upgrade, close' : 'close'}`,
   ]
   socket.once('finish', () => socket.destroy())

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { PaddockError } from '../../protocol/errors.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
-import type { GroupVerdict } from '../../protocol/outcomes.ts'
+import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
 import { createEventLog } from '../runtime/event-log.ts'
@@ -27,6 +27,8 @@ interface PolarTasksOptions {
   service: Service
   config: Config
   callbacks: CallbackSender
+  /** Told of a callback that was not taken, or may not be made. */
+  onCallbackFailure(batch: string, reason: string): void
   /** Unix seconds. */
   now(): number
   keepMs?: number
@@ -64,7 +66,7 @@ const UNDELIVERED = 6
 const TOMBSTONE_MS = 300_000
 
 export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
-  const { service, config, callbacks, now, keepMs = KEEP_MS } = options
+  const { service, config, callbacks, onCallbackFailure, now, keepMs = KEEP_MS } = options
   /** By batch, in the order of their coming: ids are used again by other trainers and after restarts. */
   const tasks = new Map<string, Task>()
   const tombstones = new Set<string>()
@@ -119,7 +121,10 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       contentType: 'application/json',
       isTaken,
       untilMs: UNDELIVERED * keepMs,
-      onFailure: (reason) => tell('callback.failed', task, { reason }),
+      onFailure(reason) {
+        onCallbackFailure(task.batch, reason)
+        tell('callback.failed', task, { reason })
+      },
     })
     task.calling = false
     task.delivered ||= taken
@@ -167,9 +172,14 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     const verdict = dropped?.verdict ?? 'aborted'
     const reason =
       dropped?.reason ?? (task.cancelled ? 'the task was cancelled' : 'it is no longer kept')
-    const sessions = Array.from({ length: samples }, (_, index) =>
-      failedSession(task_id, `${task.batch}.g0.e${index}`, outcomeOf(verdict), reason, metadata),
-    )
+    const { groups } = await service.groups(task.batch, { offset: 0, limit: 1 })
+    const sessions = Array.from({ length: samples }, (_, index) => {
+      const own = groups[0]?.members.find((member) => member.index === index)
+      const failed = own?.outcome && !isScored(own.outcome) ? own.outcome : null
+      const why = failed ? (own?.reason ?? null) : reason
+      const outcome = failed ?? outcomeOf(verdict)
+      return failedSession(task_id, `${task.batch}.g0.e${index}`, outcome, why, metadata)
+    })
     return encode(polarBody(task_id, 'completed', samples, samples, sessions))
   }
 
@@ -294,11 +304,13 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   }
 
   /** A callback that may not be made is no refusal: the client polls every minute, and is told here why it has to. */
-  function accepted({ task_id, callback_url }: Task): JsonObject {
+  function accepted({ task_id, batch, callback_url }: Task): JsonObject {
     const answer = { task_id, status: 'running' }
     if (callback_url === null || mayCall(callback_url)) return answer
     const host = new URL(callback_url).host
-    return { ...answer, warning: `no callback is made to ${host}: it is not in callbacks.allow` }
+    const warning = `no callback is made to ${host}: it is not in callbacks.allow`
+    onCallbackFailure(batch, warning)
+    return { ...answer, warning }
   }
 
   function samplesOf(taskId: string): number {

@@ -79,8 +79,8 @@ export function polarRoutes(service: Service, config: Config, tasks: PolarTasks)
         roles: ['submit'],
         query: z.object({ timeout_seconds: z.string().optional() }),
         answers: { 200: foreign('Whether it is paused') },
-        handle: ({ context }) => {
-          service.announcePolicy({
+        handle: async ({ context }) => {
+          await service.announcePolicy({
             backend: foreignBackend(config.dialects.polar.batch, config.backends),
             pause: paused,
           })

@@ -7,12 +7,13 @@ import { createSlimeBuffer } from './slime-buffer.ts'
 import { slimeRoutes } from './slime-routes.ts'
 
 /** Begins at once to look after what the dialects' trainers have asked for before a restart. */
-export function dialectRoutes({ service, config, callbacks }: Edge): Route[] {
+export function dialectRoutes(edge: Edge): Route[] {
+  const { service, config } = edge
   const { slime } = config.dialects
   const now = () => Date.now() / 1000
   return [
     ...slimeRoutes(createSlimeBuffer(service, config), slime.open),
     remoteRmRoute(slime),
-    ...polarRoutes(service, config, createPolarTasks({ service, config, callbacks, now })),
+    ...polarRoutes(service, config, createPolarTasks({ ...edge, now })),
   ]
 }

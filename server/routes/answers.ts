@@ -179,6 +179,7 @@ export const groupPageSchema = z
             attempt: count,
             phase: z.enum(['waiting', 'running', 'ended']),
             outcome: z.enum(EPISODE_OUTCOMES).nullable(),
+            reason: z.string().nullable(),
             reward: z.number().nullable(),
             advantage: z
               .number()

@@ -20,6 +20,8 @@ export interface Edge {
   closing: AbortSignal
   callbacks: CallbackSender
   board: Board | null
+  /** Told of a callback that was not taken, or may not be made. */
+  onCallbackFailure(batch: string, reason: string): void
 }
 
 /** `roles`: what the caller's token may; `route`: the path pattern that matched, for metrics. */

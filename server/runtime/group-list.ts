@@ -12,6 +12,8 @@ interface ListedMember {
   attempt: number
   phase: 'waiting' | 'running' | 'ended'
   outcome: EpisodeOutcome | null
+  /** Why, for every outcome but ok. */
+  reason: string | null
   reward: number | null
   advantage: number | null
 }
@@ -51,8 +53,8 @@ export function listedGroup(group: GroupRun, record: GroupRecord | null): Listed
 }
 
 function endedMember(episode: GroupRecord['episodes'][number]): ListedMember {
-  const { id, index, attempt, outcome, reward, advantage } = episode
-  return { id, index, attempt, phase: 'ended', outcome, reward, advantage }
+  const { id, index, attempt, outcome, reason, reward, advantage } = episode
+  return { id, index, attempt, phase: 'ended', outcome, reason, reward, advantage }
 }
 
 function playedMembers(group: GroupRun): ListedMember[] {
@@ -62,6 +64,7 @@ function playedMembers(group: GroupRun): ListedMember[] {
     attempt,
     phase,
     outcome,
+    reason: phase === 'ended' ? (group.results.get(index)?.reason ?? null) : null,
     reward: phase === 'ended' ? (group.results.get(index)?.header?.reward ?? null) : null,
     advantage: null,
   }))

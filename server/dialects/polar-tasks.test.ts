@@ -1,0 +1,82 @@
+// Polar's tasks over a service and a callback sender of the test's own: what failed is told member by member, and logged.
+import { expect, test } from 'vitest'
+import { PaddockError } from '../../protocol/errors.ts'
+import type { JsonObject } from '../../protocol/json.ts'
+import type { CallbackSender } from '../callback-sender.ts'
+import { loadConfig } from '../config.ts'
+import { createStubService } from '../stub-service.testkit.ts'
+import { createPolarTasks } from './polar-tasks.ts'
+
+const config = loadConfig({
+  file: null,
+  flags: {
+    backends: { main: { dialect: 'vllm', url: 'http://127.0.0.1:1', model: 'm', model_dir: '/m' } },
+  },
+})
+
+/** A group of three of which each member ended otherwise; it is over as soon as it is submitted. */
+function failedService() {
+  const dropped = { id: 'x.g0', verdict: 'infra', reason: 'infra_backend: the first reason' }
+  const groups = { finished: 1, total: 1, dropped: [dropped] }
+  const ended = [
+    { index: 0, outcome: 'infra_backend', reason: 'the connection broke' },
+    { index: 1, outcome: 'timeout', reason: 'the turn took too long' },
+    { index: 2, outcome: 'ok', reason: null },
+  ]
+  const stub = createStubService({
+    progress: () => ({ groups }) as never,
+    groups: async () => ({ total: 1, groups: [{ members: ended }] }) as never,
+  })
+  return { ...stub, events: () => stub.log }
+}
+
+function open(callbacks: CallbackSender) {
+  const logged: string[] = []
+  const onCallbackFailure = (_: string, reason: string) => logged.push(reason)
+  const service = failedService()
+  const tasks = createPolarTasks({ service, config, callbacks, onCallbackFailure, now: () => 0 })
+  const submit = (callback_url: string | null) =>
+    tasks.submit({
+      ...{ task_id: 't', instruction: '', num_samples: 3, callback_url },
+      agent: { harness: 'paddock', settings: { task: 'arithmetic/sum-0' } },
+    })
+  return { tasks, submit, logged }
+}
+
+const taking: CallbackSender = { check: () => {}, send: async () => true }
+
+test('of a group that failed each session has its own outcome and reason, and who did not fail that of the group', async () => {
+  const { tasks, submit } = open(taking)
+  await submit(null)
+  const body = JSON.parse(Buffer.from(await tasks.status('t')).toString()) as JsonObject
+  const results = body.results as { status: string; error: string }[]
+  expect(results.map(({ status, error }) => [status, error])).toEqual([
+    ['ERROR', 'infra_backend: the connection broke'],
+    ['TIMEOUT', 'timeout: the turn took too long'],
+    ['ERROR', 'infra_worker: infra_backend: the first reason'],
+  ])
+})
+
+test('a callback that is not taken is logged with what came', async () => {
+  const { submit, logged } = open({
+    check: () => {},
+    async send(_, { onFailure }) {
+      onFailure?.('it answered 500')
+      return false
+    },
+  })
+  await submit('http://127.0.0.1:9/')
+  expect(logged).toEqual(['it answered 500'])
+})
+
+test('a callback to a host that is not allowed is logged and never made', async () => {
+  const { submit, logged } = open({
+    check() {
+      throw new PaddockError('invalid_request', 'not allowed')
+    },
+    send: () => Promise.reject(new Error('no callback may be made')),
+  })
+  const answer = await submit('http://10.0.0.1:9/')
+  expect(answer.warning).toContain('10.0.0.1:9')
+  expect(logged).toEqual([answer.warning])
+})
