@@ -48,6 +48,22 @@ describe.each(STORES)('the ledger over %s', (kind) => {
     expect(ledger.standing()).toEqual({ ready: 1, leased: 0 })
   })
 
+  test('a lease runs out too where the timer fires a moment before its end', async () => {
+    let [seconds, looked, armed] = [0, 0, false]
+    // The first look after the lease began is the timer's: to the clock the end has not quite come.
+    const clock = () => {
+      if (armed && looked++ > 0) seconds = 1
+      return seconds
+    }
+    const ledger = await open({ clock })
+    await withReady(ledger, 'b', 1)
+    const leased = await ledger.lease('b', 1, 60, never)
+    await ledger.renew('b', handles(leased), 0.01)
+    armed = true
+    await new Promise<void>((resolve) => ledger.watch('b', resolve))
+    expect(ledger.deliveries('b')).toMatchObject({ ready: 1, leased: 0 })
+  })
+
   test('two that lease at once never get the same group, and of two acks one counts', async () => {
     const ledger = await open()
     await withReady(ledger, 'b', 4)

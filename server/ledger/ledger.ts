@@ -182,7 +182,11 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     if (ends.length === 0) return
     const ms = Math.max(0, Math.min(...ends) - now()) * 1000 + 1
     batch.timer = setTimeout(() => {
-      inTurn(batch, () => change(id, ticks(batch))).catch(() => {})
+      inTurn(batch, async () => {
+        await change(id, ticks(batch))
+        // Node counts a timer from when its loop last looked at the clock: on a busy one it fires early, and nothing has run out.
+        schedule(id, batch)
+      }).catch(() => {})
     }, ms)
     batch.timer.unref()
   }
