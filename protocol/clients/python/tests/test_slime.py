@@ -193,7 +193,7 @@ class SlimeTest(HouseTest):
         self.assertEqual(output.metrics["paddock/dropped_groups"], 1)
 
     def test_when_no_group_comes_the_error_says_why(self) -> None:
-        set_faults({"kind": "500"})
+        set_faults({"kind": "badjson"})
         args = flags(paddock_batch={"groups": {"attempts": 1}}, paddock_refills=1)
         args.n_samples_per_prompt = 2
         with self.assertRaisesRegex(RuntimeError, "expected 2 groups, got 0 in 2.*infra_backend"):
