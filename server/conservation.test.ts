@@ -1,12 +1,12 @@
-// Random faults under a scrape that never rests: no group is ever lost or counted twice. PADDOCK_CONSERVATION_S sets how long.
+// Random faults under a scrape that never rests: no group is ever lost or counted twice. CONSERVATION_S sets how long.
 import { setImmediate as breathe, setTimeout as wait } from 'node:timers/promises'
 import { afterAll, expect, test } from 'vitest'
 import { gaps, scrape } from './metrics/scrape.testkit.ts'
 import { openHouse } from './testkit/house.testkit.ts'
 import { writeLab } from './testkit/lab-environment.testkit.ts'
 
-const SECONDS = Number(process.env.PADDOCK_CONSERVATION_S ?? 30)
-const SEED = Number(process.env.PADDOCK_CONSERVATION_SEED ?? Date.now() % 1_000_000)
+const SECONDS = Number(process.env.CONSERVATION_S ?? 30)
+const SEED = Number(process.env.CONSERVATION_SEED ?? Date.now() % 1_000_000)
 
 /** Faults of the policy, each in a share of the requests. */
 const FAULTS = [
