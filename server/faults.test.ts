@@ -195,7 +195,7 @@ test.each([
   60_000,
 )
 
-test('a backend that nobody listens on is infra_backend, and the server stays ready', async () => {
+test('a backend that nobody listens on is infra_backend, the server lives on, and /readyz names it', async () => {
   const alone = await openHouse({ backendUrl: 'http://127.0.0.1:9' })
   try {
     const { groups } = await alone.run(batch())
@@ -203,7 +203,10 @@ test('a backend that nobody listens on is infra_backend, and the server stays re
       expect(outcome).toBe('infra_backend')
       expect(reason).toContain('ECONNREFUSED')
     }
-    expect((await fetch(`${alone.url}/readyz`)).status).toBe(200)
+    expect((await fetch(`${alone.url}/healthz`)).status).toBe(200)
+    const ready = await fetch(`${alone.url}/readyz`)
+    expect(ready.status).toBe(503)
+    expect(await ready.text()).toContain('backend main gives no tokens')
   } finally {
     await alone.close()
   }
