@@ -448,7 +448,7 @@ ledger
   .command('export')
   .description('Finished episodes as JSON Lines, one row each, as `datasets` loads them.')
   .argument('<folder>', 'ledger.path of the settings')
-  .requiredOption('--out <file>', 'where to write them')
+  .requiredOption('--out <file>', 'where to write them: .parquet, else JSON Lines')
   .option('--batch <id>', 'those of one batch')
   .addHelpText('after', example('paddock ledger export runs/ledger --out episodes-00000.jsonl'))
   .action(async (folder: string, { out, batch }: { out: string; batch?: string }) => {

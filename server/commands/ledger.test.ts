@@ -2,6 +2,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parquetReadObjects } from 'hyparquet'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { compactLedger, exportLedger, listLedger, showLedger, verifyLedger } from './ledger.ts'
 
@@ -85,4 +86,28 @@ test('compacts a folder that nobody has, and everything is still there', async (
 
 test('a folder without a ledger is refused', async () => {
   await expect(listLedger(join(folder, 'nothing'), print)).rejects.toThrow(/no data.mdb/)
+})
+
+test('exports the same rows as Parquet, with messages as JSON text', async () => {
+  const [jsonl, parquet] = [join(folder, 'episodes.jsonl'), join(folder, 'episodes.parquet')]
+  await exportLedger(folder, { out: jsonl, batch: null }, print)
+  await exportLedger(folder, { out: parquet, batch: null }, print)
+  const lines = readFileSync(jsonl, 'utf8').trim().split('\n')
+  const wanted = lines.map((line) => {
+    const { messages, ...row } = JSON.parse(line)
+    return { ...row, messages_json: JSON.stringify(messages) }
+  })
+  const { buffer, byteOffset, byteLength } = readFileSync(parquet)
+  const file = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer
+  const rows = await parquetReadObjects({ file })
+  const numbers = rows.map((row) =>
+    Object.fromEntries(
+      Object.entries(row).map(([name, value]) => [
+        name,
+        typeof value === 'bigint' ? Number(value) : value,
+      ]),
+    ),
+  )
+  expect(rows.length).toBeGreaterThan(2)
+  expect(numbers).toEqual(wanted)
 })

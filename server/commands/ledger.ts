@@ -9,6 +9,7 @@ import { exportRows } from '../ledger/export-rows.ts'
 import { lockFolder } from '../ledger/folder-lock.ts'
 import { keys, nameOf } from '../ledger/keys.ts'
 import { type LedgerReader, openLedgerReader } from '../ledger/open-reader.ts'
+import { parquetOf } from '../ledger/parquet.ts'
 import type { BatchRecord, DeliveryRecord } from '../ledger/resume.ts'
 
 type Print = (line: string) => void
@@ -90,18 +91,17 @@ export async function compactLedger(folder: string, print: Print = toStdout): Pr
   }
 }
 
-/** Writes finished episodes as JSON Lines, closed by a rename: nobody reads half a file. */
+/** Writes finished episodes, as Parquet where the file's name says so, else as JSON Lines; nobody reads half a file. */
 export async function exportLedger(
   folder: string,
   { out, batch }: { out: string; batch: string | null },
   print: Print = toStdout,
 ): Promise<void> {
-  const lines = await reading(folder, (ledger) => {
-    const texts: string[] = []
-    for (const row of exportRows(ledger, batch)) texts.push(`${JSON.stringify(row)}\n`)
-    return texts
-  })
-  await writeFile(`${out}.part`, lines)
+  const rows = await reading(folder, (ledger) => [...exportRows(ledger, batch)])
+  const content = out.endsWith('.parquet')
+    ? parquetOf(rows)
+    : rows.map((row) => `${JSON.stringify(row)}\n`)
+  await writeFile(`${out}.part`, content)
   await rename(`${out}.part`, out)
-  print(JSON.stringify({ file: out, rows: lines.length }))
+  print(JSON.stringify({ file: out, rows: rows.length }))
 }
