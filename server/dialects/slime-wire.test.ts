@@ -92,9 +92,12 @@ const poll = async () => (await (await post('/get_rollout_data', {})).json()) as
 
 /** Polls until an answer has items: groups are played meanwhile. */
 async function pollItems(): Promise<Answer> {
+  const began = performance.now()
   for (;;) {
     const answer = await poll()
     if (answer.success) return answer
+    if (performance.now() - began > 20_000)
+      throw new Error(`no items came within 20 s: ${answer.message}`)
   }
 }
 
@@ -224,6 +227,8 @@ describe('a trainer that comes back', () => {
   test(
     'from a checkpoint: the run goes on with what it does not have, each once',
     async () => {
+      // Two groups an answer, however slowly the first poll comes: else it might have all of them.
+      house = await open({ rollout_batch_size: 2 })
       const run = await startRun({ num_epoch: 2 })
       const had = ids((await pollItems()).data.data) as number[]
       // The next answer reaches a trainer that dies with it.
