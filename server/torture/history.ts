@@ -19,7 +19,8 @@ export interface Finding {
 }
 
 export interface History {
-  submitted(batch: string, groups: number, groupSize: number): void
+  /** False where a request of this batch has the seed of another's: seeds have 31 bits, and it must not be submitted. */
+  submitted(batch: string, groups: number, groupSize: number): boolean
   outcome(heard: HeardOutcome, life: number): void
   leased(group: { id: string; episodes: { id: string; reward: number | null }[] }): void
   acked(group: string, result: string): void
@@ -43,16 +44,18 @@ export function createHistory(onHeard: () => void): History {
   const finished = new Map<string, { life: number; reward: number | null }>()
   const rewards = new Map<string, number | null>()
   const acks = new Map<string, number>()
+  /** Of all requests that the submitted batches can send. */
+  const seeds = new Set<number>()
   const finding: Finding = { lost: [], twice: [], forgotten: [], repeated: [] }
 
-  /** Every request that an attempt can send. */
-  function seedsOf(batch: string, group: number, index: number, attempt: number): number[] {
-    const plan = { policy: { seedBase: batch }, groupIndex: group, index, attempt }
-    return Array.from({ length: MAX_TURNS }, (_, turn) => requestSeed(plan as never, turn))
-  }
-
   return {
-    submitted: (batch, groups, groupSize) => void batches.set(batch, { groups, groupSize }),
+    submitted(batch, groups, groupSize) {
+      const own = attemptsOf(batch, groups, groupSize).flatMap((attempt) => attempt.seeds)
+      if (new Set(own).size < own.length || own.some((seed) => seeds.has(seed))) return false
+      for (const seed of own) seeds.add(seed)
+      batches.set(batch, { groups, groupSize })
+      return true
+    },
     outcome({ episode, attempt, reward }, life) {
       const key = `${episode} ${attempt}`
       if (!finished.has(key)) finished.set(key, { life, reward })
@@ -80,32 +83,53 @@ export function createHistory(onHeard: () => void): History {
       void finding.forgotten.push(`${batch} was not done when the time was over`),
     totals: () => ({ episodes: rewards.size, acked: acks.size, batches: batches.size }),
     check(seen) {
-      let repeats = 0
-      const { lost, repeated } = { lost: [...finding.lost], repeated: [...finding.repeated] }
+      const lost = [...finding.lost]
+      /** The turns of an episode that a life asked for again. */
+      const again = new Map<string, string[]>()
       for (const [batch, { groups, groupSize }] of batches)
-        for (let group = 0; group < groups; group++)
-          for (let index = 0; index < groupSize; index++) {
-            const episode = `${batch}.g${group}.e${index}`
-            /** The turns that each life asked for again. */
-            const byLife = new Map<number, string[]>()
-            for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-              const end = finished.get(`${episode} ${attempt}`)
-              for (const [turn, seed] of seedsOf(batch, group, index, attempt).entries()) {
-                const lives = seen.get(seed) ?? []
-                if (end && lives.some((life) => life > end.life))
-                  lost.push(`${episode} was asked for again after its end was told`)
-                const what = `turn ${turn} of attempt ${attempt}, asked in lives ${lives.join(', ')}`
-                for (const life of lives.slice(1))
-                  byLife.set(life, [...(byLife.get(life) ?? []), what])
-              }
-            }
-            for (const [life, turns] of byLife) {
-              repeats += turns.length
-              if (turns.length > 1)
-                repeated.push(`${episode}: repeated in life ${life}: ${turns.join('; ')}`)
+        for (const { episode, attempt, seeds } of attemptsOf(batch, groups, groupSize)) {
+          const end = finished.get(`${episode} ${attempt}`)
+          for (const [turn, seed] of seeds.entries()) {
+            const lives = seen.get(seed) ?? []
+            if (end && lives.some((life) => life > end.life))
+              lost.push(`${episode} was asked for again after its end was told`)
+            for (const life of lives.slice(1)) {
+              const key = `${episode}: repeated in life ${life}`
+              const what = `turn ${turn} of attempt ${attempt}, asked in lives ${lives.join(', ')}`
+              again.set(key, [...(again.get(key) ?? []), what])
             }
           }
-      return { ...finding, lost, repeated, repeats }
+        }
+      const repeated = [...again].filter(([, turns]) => turns.length > 1)
+      return {
+        ...finding,
+        lost,
+        repeated: [
+          ...finding.repeated,
+          ...repeated.map(([key, turns]) => `${key}: ${turns.join('; ')}`),
+        ],
+        repeats: [...again.values()].flat().length,
+      }
     },
   }
 }
+
+/** Every attempt at an episode of the batch, with the seeds of all requests that it can send. */
+function attemptsOf(batch: string, groups: number, groupSize: number) {
+  const places = range(groups).flatMap((group) =>
+    range(groupSize).map((index) => ({ group, index })),
+  )
+  return places.flatMap(({ group, index }) =>
+    range(MAX_ATTEMPTS).map((before) => {
+      const attempt = before + 1
+      const plan = { policy: { seedBase: batch }, groupIndex: group, index, attempt }
+      return {
+        episode: `${batch}.g${group}.e${index}`,
+        attempt,
+        seeds: range(MAX_TURNS).map((turn) => requestSeed(plan as never, turn)),
+      }
+    }),
+  )
+}
+
+const range = (length: number) => Array.from({ length }, (_, index) => index)

@@ -59,8 +59,8 @@ export function createTrainer(options: TrainerOptions): Trainer {
 
   function nextBatch(): string {
     const id = `torture-${count++}`
+    if (!history.submitted(id, tasks.length, groupSize)) return nextBatch()
     open.add(id)
-    history.submitted(id, tasks.length, groupSize)
     return id
   }
 
