@@ -47,6 +47,20 @@ test('a turn that hangs holds up no other that was given to its thread, and none
   expect(settled).toHaveLength(41)
 }, 120_000)
 
+test('where every thread hangs, a spare one plays what waits, also what comes later', async () => {
+  const one = labPool(lab.module, { threads: 1, maxTurnSeconds: 100 })
+  let lost = 0
+  one.onExit(() => lost++)
+  const hanging = one.run('begin', labPlan({ trouble: 'hang', at: 'reset' })).catch(() => 'closed')
+  const behind = Array.from({ length: 5 }, () => one.run('begin', labPlan({})))
+  await Promise.all(behind)
+  await one.run('begin', labPlan({ request: 'Measure again.' }))
+  expect(lost).toBe(0)
+  expect(one.stats()).toMatchObject({ threads: 2, queued: 0 })
+  await one.close()
+  expect(await hanging).toBe('closed')
+}, 90_000)
+
 describe.each(troubles)('a thread that is lost by %s', (trouble, cause, tries, limit) => {
   let pool: Pool
   const exits: WorkerExit[] = []

@@ -10,6 +10,7 @@ import type { Spent } from './timed-environment.ts'
 export type { WorkerExit } from './lane.ts'
 
 export interface PoolOptions extends LaneOptions {
+  /** One more is started for good where jobs wait and each of these has been at one job for seconds. */
   threads: number
 }
 
@@ -74,6 +75,8 @@ const RESTARTS = 3
 const MAX_BATCH = 8
 /** Batches that a thread holds: the one that it works on and the next, so that it never waits for the main loop. */
 const MAX_GIVEN = 2
+/** Jobs wait so long behind threads that are all at a long job, milliseconds; then a spare thread is worth its memory. */
+const SPARE_AFTER_MS = 1500
 
 interface Waiting extends Job {
   /** Threads that it was lost with. From the first on it runs alone, so that no other job is lost with it. */
@@ -109,6 +112,7 @@ export function createPool(options: PoolOptions): Pool {
   const warmed = Promise.all(places.map(start))
   // Whoever calls ready() hears of it; nobody has to.
   warmed.catch(() => {})
+  let spareSoon: NodeJS.Timeout | null = null
 
   function createPlace(): Place {
     const lane = createLane<Waiting>(options, {
@@ -194,6 +198,21 @@ export function createPool(options: PoolOptions): Pool {
         if (queue.size() === 0) return
         if (mayTake(place) && place.lane.given() === given) give(place)
       }
+    if (isStuck()) spareSoon ??= setTimeout(startSpare, SPARE_AFTER_MS).unref()
+  }
+
+  /** Jobs wait, and each thread is at one that may hang: all would stand still for its whole limit. */
+  function isStuck(): boolean {
+    const slow = places.every(({ state, lane }) => state === 'ready' && lane.isSlow())
+    return slow && places.length === options.threads && queue.size() > 0
+  }
+
+  function startSpare(): void {
+    spareSoon = null
+    if (closed || !isStuck()) return
+    const spare = createPlace()
+    places.push(spare)
+    start(spare).catch(() => {})
   }
 
   function mayTake({ state, reserved, lane }: Place): boolean {
@@ -293,6 +312,7 @@ export function createPool(options: PoolOptions): Pool {
     onExit: (listener) => void events.on('exit', listener),
     async close() {
       closed = true
+      if (spareSoon) clearTimeout(spareSoon)
       failAll(new Error('the pool is closed'))
       await Promise.all(places.map(({ lane }) => lane.close()))
     },
