@@ -15,10 +15,13 @@ import { type CountingPolicy, openCountingPolicy } from './torture/counting-poli
 import { type ServerProcess, startServerProcess } from './torture/server-process.ts'
 
 /**
- * A ledger as schema 1 was first written, by a server that was killed: of the three groups of two episodes of batch `kept`,
- * kept.g0 is acknowledged, kept.g1 is ready, and both episodes of kept.g2 have had one of their two replies.
+ * A ledger by the first commit that kept one (README.md beside it), whose server was killed: of the four groups of two
+ * episodes of batch `kept`, kept.g0 is acknowledged, kept.g1 ready after a nack, kept.g2 on a lease, and of kept.g3 one
+ * episode has ended and the other has had one of its two replies.
  */
 const FIXTURE = new URL('ledger/testdata/schema-1/', import.meta.url)
+/** Of kept.g2 in it: a day. */
+const KEPT_LEASE = 'd43b7a53-8035-4ebe-8bdb-2768758572f7'
 const TASKS = 12
 /** A start from the sources takes seconds, and more on a busy machine. */
 const LONG = 240_000
@@ -139,12 +142,7 @@ describe('after kill -9 and a start on the same folder', () => {
       await until(town, 'o04', ({ groups }) => groups.ready === 10)
       const all = (await town.api.lease('o04', { max: 10, lease_s: 600, wait_s: 0 })).groups
       const before = new Map(all.map((group) => [group.id, payload(group)]))
-      const handles = all.map(({ id, lease }) => ({ id, lease: lease.id }))
-      await fetch(`${town.url}/v1/batches/o04/nack`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ groups: handles }),
-      })
+      await nack(town, 'o04', all)
       const four = (await town.api.lease('o04', { max: 4, lease_s: 5, wait_s: 0 })).groups
       await town.api.ack('o04', four.slice(0, 2))
       const asked = town.requests()
@@ -317,24 +315,69 @@ const DEADLY = `export default {
 }
 `
 
-test(
-  'a ledger that the first schema wrote opens, goes on where it was, and delivers',
-  async () => {
-    const town = await openTown(undefined, FIXTURE)
-    const groups = await drain(town, 'kept')
-    expect(groups.map(({ id }) => id).sort()).toEqual(['kept.g1', 'kept.g2'])
-    for (const { episodes } of groups)
-      expect(episodes.map(({ outcome, reward }) => [outcome, reward])).toEqual([
-        ['ok', 1],
-        ['ok', 1],
+describe('a ledger that the first schema wrote', () => {
+  test(
+    'opens, goes on where it was, and delivers; its leases hold',
+    async () => {
+      const town = await openTown(undefined, FIXTURE)
+      const leased = { id: 'kept.g2', lease: { id: KEPT_LEASE } } as DeliveredGroup
+      expect((await town.api.ack('kept', [leased])).groups).toEqual([
+        { id: 'kept.g2', result: 'acked' },
       ])
-    // The second turns of kept.g2, and nothing else.
-    const asked = [0, 1].map((index) => seedOf('kept', 2, index, 1))
-    expect([...town.policy.seen.keys()].sort()).toEqual(asked.sort())
-    expect((await town.api.progress('kept')).groups.settled).toEqual({ acked: 3 })
-  },
-  LONG,
-)
+      const groups = await drain(town, 'kept')
+      expect(groups.map(({ id, lease }) => [id, lease.delivery])).toEqual([
+        ['kept.g1', 2],
+        ['kept.g3', 1],
+      ])
+      for (const { episodes } of groups)
+        expect(episodes.map(({ outcome, reward }) => [outcome, reward])).toEqual([
+          ['ok', 1],
+          ['ok', 1],
+        ])
+      // The second turn of the episode that was under way, and nothing else.
+      expect([...town.policy.seen.keys()]).toEqual([seedOf('kept', 3, 1, 1)])
+      expect((await town.api.progress('kept')).groups.settled).toEqual({ acked: 4 })
+    },
+    LONG,
+  )
+
+  test(
+    'gives what a trainer and a person read today, with nothing missing',
+    async () => {
+      const town = await openTown(undefined, FIXTURE)
+      const leased = { id: 'kept.g2', lease: { id: KEPT_LEASE } } as DeliveredGroup
+      await nack(town, 'kept', [leased])
+      const old = await drain(town, 'kept')
+      await town.api.submit({ id: 'fresh', tasks: sums(3), group_size: 2, mode: 'eval' })
+      const [fresh] = await drain(town, 'fresh')
+      expect(old).toHaveLength(3)
+      for (const group of old) expect(shapeOf(group)).toEqual(shapeOf(fresh))
+      for (const read of [town.api.progress, (id: string) => town.api.explain(`${id}.g1`)])
+        expect(shapeOf(await read('kept'))).toEqual(shapeOf(await read('fresh')))
+    },
+    LONG,
+  )
+})
+
+/** Maps whose names are free, and what need not be known. */
+const OPEN = 'components metadata grade outcomes verdicts explanation level'.split(' ')
+
+/** Names and kinds of all that a value holds. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf)
+  if (value === null || typeof value !== 'object') return value === null ? 'null' : typeof value
+  const parts = Object.entries(value).map(([name, one]) => [
+    name,
+    OPEN.includes(name) ? 'open' : shapeOf(one),
+  ])
+  return Object.fromEntries(parts)
+}
+
+async function nack(town: Town, id: string, groups: readonly DeliveredGroup[]): Promise<void> {
+  const body = JSON.stringify({ groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })) })
+  const headers = { 'content-type': 'application/json' }
+  await fetch(`${town.url}/v1/batches/${id}/nack`, { method: 'POST', headers, body })
+}
 
 function seedOf(batch: string, groupIndex: number, index: number, turn = 0): number {
   const plan = { policy: { seedBase: batch }, groupIndex, index, attempt: 1 }

@@ -22,7 +22,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 test('lists batches with how their groups stand and what is under way', async () => {
   await listLedger(folder, print)
   expect(printed()).toEqual([
-    { batch: 'kept', tasks: 3, groups: { acked: 1, ready: 1 }, episodes_under_way: 2 },
+    { batch: 'kept', tasks: 4, groups: { acked: 1, ready: 1, leased: 1 }, episodes_under_way: 1 },
   ])
 })
 
@@ -60,6 +60,8 @@ test('exports finished episodes as rows with one type a column', async () => {
     'kept.g0.e1',
     'kept.g1.e0',
     'kept.g1.e1',
+    'kept.g2.e0',
+    'kept.g2.e1',
   ])
   expect(rows[2]).toMatchObject({
     schema_version: 1,
@@ -81,7 +83,10 @@ test('compacts a folder that nobody has, and everything is still there', async (
   expect(statSync(join(folder, 'data.mdb')).size).toBeLessThanOrEqual(before)
   expect(await verifyLedger(folder, print)).toBe(true)
   await listLedger(folder, print)
-  expect(printed().at(-1)).toMatchObject({ batch: 'kept', groups: { acked: 1, ready: 1 } })
+  expect(printed().at(-1)).toMatchObject({
+    batch: 'kept',
+    groups: { acked: 1, ready: 1, leased: 1 },
+  })
 })
 
 test('a folder without a ledger is refused', async () => {

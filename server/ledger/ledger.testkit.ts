@@ -105,7 +105,11 @@ export function settledOf(
   const record = {
     id,
     batch,
-    head: { id, policy: { model: null, version_min: oldest, version_max: oldest } },
+    head: {
+      id,
+      policy: { model: null, version_min: oldest, version_max: oldest },
+      loss_normalizer: { kind: 'tokens_in_sample', value: null },
+    },
     episodes: [{ id: episode }],
   } as unknown as GroupRecord
   return {

@@ -7,6 +7,7 @@ import type { KeptEpisode } from '../../protocol/sealed.ts'
 import type { BatchEvent, Delivery, GroupRecord, LeasedGroup, Ledger } from '../../rollout/ports.ts'
 import { keys } from './keys.ts'
 import { type LeaseEvent, type LeaseState, leaseReducer, readyLease } from './lease.ts'
+import { todaysGroup } from './older-records.ts'
 import { createReader } from './reader.ts'
 import { frame, frameJson } from './record.ts'
 import {
@@ -208,12 +209,19 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     })
   }
 
+  function readRecord(id: string, group: string): GroupRecord | null {
+    const record = reader.json<GroupRecord>(keys.group(id, group))
+    return record
+      ? todaysGroup(record, () => reader.json<BatchRecord>(keys.batch(id))?.entry)
+      : null
+  }
+
   /** A group with its bytes as they were kept; null where any of them is not. Others have their turn while it is read. */
   async function readGroup(
     id: string,
     group: string,
   ): Promise<Pick<LeasedGroup, 'record' | 'sealed'> | null> {
-    const record = reader.json<GroupRecord>(keys.group(id, group))
+    const record = readRecord(id, group)
     if (!record) return null
     const sealed: (KeptEpisode | null)[] = []
     let atOnce = 0
@@ -302,7 +310,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
       return kept === 'lost' ? null : kept
     },
     async group(batch, id) {
-      return reader.json<GroupRecord>(keys.group(batch, id)) ?? null
+      return readRecord(batch, id)
     },
     settle(id, groups, apply) {
       const fresh = new Map(

@@ -2,6 +2,7 @@
 import type { BatchEntry, BatchEvent, Resumed, ResumedBatch } from '../../rollout/ports.ts'
 import { keys, nameOf } from './keys.ts'
 import { type LeaseState, readyLease } from './lease.ts'
+import { todaysEvent } from './older-records.ts'
 import type { Reader } from './reader.ts'
 import type { Gone } from './retention.ts'
 import { createShelf, type Shelf } from './shelf.ts'
@@ -77,7 +78,8 @@ function readBatch(
       bad++
       continue
     }
-    const { at, event, bytes } = record
+    const { at, bytes } = record
+    const event = todaysEvent(record.event)
     events.push({ at, event })
     const group = 'group' in event ? `${id}.g${event.group}` : ''
     if (event.type === 'end') shelf.hold(group, `${group}.e${event.index}`, bytes)

@@ -37,3 +37,15 @@ test('a batch that cannot be planned again has its kept plan, and says why', asy
     { known: { task: { id: 'sums/one', spec: {} } }, seed: 7, metadata: { row: 1 } },
   ])
 })
+
+test('a kept request that lacks what came later has its default', async () => {
+  const entry = {
+    id: 'b',
+    digest: 'd',
+    request: JSON.stringify(request),
+    plan: planFacts(plan, () => ''),
+  }
+  const world = { backends: {}, engineHosts: [], asks: {}, tasks: {} } as unknown as PlanWorld
+  const restored = await restorePlan(entry, world)
+  expect(restored.plan.request).toMatchObject({ gate: 'load', groups: { stop_early: false } })
+})

@@ -11,6 +11,9 @@ type PlanFacts = Omit<BatchPlan, 'id' | 'request' | 'tasks'> & {
   tasks: { id: string; environment: string; seed: number }[]
 }
 
+/** Facts that plans of older ledgers lack, as they were before there was a choice. */
+const AT_FIRST = { stream: false, firstPrompt: 'template', version: null }
+
 export interface RestoredPlan {
   plan: BatchPlan
   /** Why nothing of the batch can be played on; null where it can. */
@@ -41,7 +44,8 @@ export async function restorePlan(entry: BatchEntry, world: PlanWorld): Promise<
   try {
     const request = batchRequestSchema.parse(JSON.parse(entry.request))
     const plan = await planBatch(entry.id, request, world)
-    const difference = firstDifference(entry.plan, planFacts(plan, world.tasks.packHash), '')
+    const was = { ...entry.plan, policy: { ...AT_FIRST, ...(entry.plan.policy as JsonObject) } }
+    const difference = firstDifference(was, planFacts(plan, world.tasks.packHash), '')
     if (difference === null) return { plan, obstacle: null }
     return { plan: keptPlan(entry), obstacle: `${difference} since the batch was submitted` }
   } catch (error) {
@@ -51,7 +55,9 @@ export async function restorePlan(entry: BatchEntry, world: PlanWorld): Promise<
 }
 
 function keptPlan({ id, request, plan }: BatchEntry): BatchPlan {
-  const asked = JSON.parse(request) as BatchPlan['request']
+  const parsed: unknown = JSON.parse(request)
+  // A request of an older ledger lacks what could not be asked for yet.
+  const asked = batchRequestSchema.safeParse(parsed).data ?? (parsed as BatchPlan['request'])
   const { packs: _, tasks, ...rest } = plan as unknown as PlanFacts
   return {
     ...rest,
