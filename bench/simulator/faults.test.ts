@@ -300,6 +300,21 @@ describe('whom faults hit', () => {
     expect(Math.abs(hits.size - 600)).toBeLessThan(102)
   })
 
+  test('a share of what arrives, of one request that comes again too', () => {
+    const conversation = readPrompt(RAW_PROMPT)
+    const hitsOf = (faults: FaultRule[]) => {
+      const plan = createFaultPlan(faults, 0)
+      return Array.from({ length: 2000 }, () => plan.drawFor({ key: '7', conversation }).has('500'))
+    }
+    const hits = hitsOf([{ kind: '500', rate: 0.2 }])
+    // Five standard deviations of a binomial count of 2,000 draws at 0.2 are 89.
+    expect(Math.abs(hits.filter(Boolean).length - 400)).toBeLessThan(90)
+    expect(hitsOf([{ kind: '500', rate: 0.2 }])).toEqual(hits)
+    // With `times` the share is of the requests: this one is hit the first two times or never.
+    for (const rate of [0.01, 0.99])
+      expect([0, 2]).toContain(hitsOf([{ kind: '500', rate, times: 2 }]).filter(Boolean).length)
+  })
+
   test('a share of the requests that is counted as it is seen', async () => {
     const half = await faulty({ kind: '500', rate: 0.5 })
     const seeds = Array.from({ length: 16 }, (_, seed) => seed)

@@ -61,7 +61,7 @@ export const TRANSPORT_FAULTS = Object.keys(TRANSPORT) as TransportFault[]
 
 export const faultRuleSchema = z.strictObject({
   kind: z.enum(FAULT_KINDS),
-  /** Share of the requests that the rest of the rule leaves. */
+  /** Share of the arrivals that the rest of the rule leaves; with `times`, of the requests, however often each comes. */
   rate: z.number().min(0).max(1).default(1),
   /** Only conversations that contain this text. */
   match: z.string().optional(),
@@ -86,19 +86,23 @@ export interface FaultPlan {
   rules: readonly FaultRule[]
 }
 
-/** Draws are a function of the simulator's seed and the request; only `times` remembers what came before. */
+/**
+ * Draws are a function of the simulator's seed, the request and how often it came before: one that is asked again meets
+ * a share of faults anew, as at a backend that fails now and then.
+ */
 export function createFaultPlan(rules: readonly FaultRule[], seed: number): FaultPlan {
-  const hits = new Map<string, number>()
+  const arrivals = new Map<string, number>()
   const isHit = (rule: FaultRule, index: number, { key, conversation }: FaultTarget) => {
     const turn = conversation.turns.length + 1
     if (rule.turns && !rule.turns.includes(turn)) return false
     if (rule.match && !conversation.text.includes(rule.match.normalize('NFC'))) return false
-    if (draw(seed, 'fault', rule.kind, key, turn) >= rule.rate) return false
-    if (rule.times === undefined) return true
+    if (rule.rate === 1 && rule.times === undefined) return true
     const about = `${index} ${key} ${turn}`
-    const before = hits.get(about) ?? 0
-    hits.set(about, before + 1)
-    return before < rule.times
+    const before = arrivals.get(about) ?? 0
+    arrivals.set(about, before + 1)
+    const again = rule.times === undefined && before > 0 ? [before] : []
+    if (draw(seed, 'fault', rule.kind, key, turn, ...again) >= rule.rate) return false
+    return rule.times === undefined || before < rule.times
   }
   return {
     rules,

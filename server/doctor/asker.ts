@@ -29,6 +29,7 @@ export function createAsker(
   const unheard = () => {}
   const client = createPolicyClient({ [name]: backend }, createPolicyBoard(), {
     backendTry: unheard,
+    backendAsked: unheard,
     backendRetry: unheard,
     breaker: unheard,
     retryBudget: unheard,

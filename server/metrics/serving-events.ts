@@ -18,9 +18,11 @@ interface LeasedOut {
 export interface ServingEvents {
   /** One try of a policy request. */
   backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
+  /** A policy request with all its tries: what the last came to, and the seconds since the first went out. */
+  backendAsked(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
   backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
   breaker(backend: string, state: LabelValue<'breaker_state'>): void
-  /** Backends whose latest tries brought no token, and since when, unix seconds. */
+  /** Backends whose latest requests brought no token, and since when, unix seconds. */
   backendsDown(): ReadonlyMap<string, number>
   retryBudget(backend: string, ratio: number): void
   firstToken(backend: string, seconds: number): void
@@ -64,12 +66,15 @@ export interface ServingEvents {
   draining(): void
 }
 
-/** Tries without a token after which a backend counts as down, however alive its web server is. */
-const FRUITLESS_TRIES = 3
+/**
+ * Requests without a token, each with all its tries, after which a backend counts as down, however alive its web server
+ * is. One is not enough: what nothing helps may be the request.
+ */
+const FRUITLESS_REQUESTS = 3
 
 export function createServingEvents(series: Series, backends: readonly string[]): ServingEvents {
-  /** Tries in a row without a token, and the unix second in which the first of them began. */
-  const fruitless = new Map<string, { tries: number; since: number }>()
+  /** Requests in a row without a token, and the unix second in which the first of them went out. */
+  const fruitless = new Map<string, { requests: number; since: number }>()
   let sockets = 0
   let budget = 0
 
@@ -78,7 +83,7 @@ export function createServingEvents(series: Series, backends: readonly string[])
       series.set('backend_breaker_state', { backend, state }, state === now ? 1 : 0)
   }
 
-  const isDown = (backend: string) => (fruitless.get(backend)?.tries ?? 0) >= FRUITLESS_TRIES
+  const isDown = (backend: string) => (fruitless.get(backend)?.requests ?? 0) >= FRUITLESS_REQUESTS
 
   /** A refusal of one request says nothing of the backend; a reply, and a pause that it asks for, say that it lives. */
   function countFruitless(
@@ -87,9 +92,9 @@ export function createServingEvents(series: Series, backends: readonly string[])
     seconds: number,
   ): void {
     if (code === '4xx') return
-    const { tries = 0, since = Date.now() / 1000 - seconds } = fruitless.get(backend) ?? {}
+    const { requests = 0, since = Date.now() / 1000 - seconds } = fruitless.get(backend) ?? {}
     if (code === '2xx' || code === '429') fruitless.delete(backend)
-    else fruitless.set(backend, { tries: tries + 1, since })
+    else fruitless.set(backend, { requests: requests + 1, since })
     series.set('backend_up', { backend }, isDown(backend) ? 0 : 1)
   }
 
@@ -103,8 +108,8 @@ export function createServingEvents(series: Series, backends: readonly string[])
     backendTry(backend, code, seconds) {
       series.inc('backend_requests_total', { backend, code })
       series.observe('backend_request_duration_seconds', { backend }, seconds)
-      countFruitless(backend, code, seconds)
     },
+    backendAsked: countFruitless,
     backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
     breaker: showBreaker,
     backendsDown: () =>

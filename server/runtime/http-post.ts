@@ -4,7 +4,23 @@ import type { HttpReply } from '../../rollout/request.ts'
 import type { Patience } from './patience.ts'
 import type { Stopwatch } from './stopwatch.ts'
 
-/** Rejects with undici's error, with the stopwatch's, or with an error of its own as soon as patience ends. */
+/** A reply that broke off after its headers, with undici's code. */
+export class BrokenOff extends Error {
+  readonly code: string | undefined
+
+  constructor({ message, code }: Error & { code?: string }) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Codes of a connection that ended, whoever ended it. */
+export const CONNECTION_LOST = ['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']
+
+/**
+ * Rejects with undici's error, with `BrokenOff`, with the stopwatch's, or with an error of its own as soon as patience
+ * ends.
+ */
 export function post(
   pool: Dispatcher,
   path: string,
@@ -52,7 +68,9 @@ export function post(
         },
         onResponseError(_, error) {
           settle()
-          reject(error)
+          const { code } = error as Error & { code?: string }
+          const lost = CONNECTION_LOST.includes(code ?? '')
+          reject(status > 0 && lost ? new BrokenOff(error) : error)
         },
       },
     )

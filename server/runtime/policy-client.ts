@@ -32,11 +32,14 @@ export interface PolicyClient {
   close(): Promise<void>
 }
 
-type RetryReason = 'connect' | '429' | '5xx' | 'version'
+type RetryReason = 'connect' | 'timeout' | '429' | '5xx' | 'truncated' | 'invalid' | 'version'
 
 /** What the metrics hear. */
 export interface PolicyClientHooks {
+  /** One try; those that are withdrawn on the way came to nothing that could be told. */
   backendTry(backend: string, code: CodeClass, seconds: number): void
+  /** One request with all its tries: what the last came to, and the seconds since the first went out. */
+  backendAsked(backend: string, code: CodeClass, seconds: number): void
   backendRetry(backend: string, reason: RetryReason): void
   /** The best of its endpoints. */
   breaker(backend: string, state: 'closed' | 'half_open' | 'open'): void
@@ -59,6 +62,12 @@ const OUTDATED_MS = 5000
 interface Pass {
   endpoint: Endpoint
   probe: boolean
+}
+
+/** What a request came to: `code` of its last try and when the first went out; null where none did. */
+interface Asked {
+  answer: PolicyAnswer
+  sent: { code: CodeClass; firstAt: number } | null
 }
 
 /** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
@@ -99,7 +108,7 @@ export function createPolicyClient(
     const tried = current(target, endpoint, posted, announced)
     endpoint.inFlight--
     const at = performance.now()
-    hooks.backendTry(target.name, tried.code, (at - started) / 1000)
+    if (!signal.aborted) hooks.backendTry(target.name, tried.code, (at - started) / 1000)
     const [firstMs, gapMs] = [tried.pace?.firstTokenMs(), tried.pace?.gapMs()]
     if (firstMs) hooks.firstToken(target.name, firstMs / 1000)
     if (gapMs) hooks.tokenGap(target.name, gapMs / 1000)
@@ -188,21 +197,22 @@ export function createPolicyClient(
     patience: Patience,
     signal: AbortSignal,
     seat: Seat,
-  ): Promise<PolicyAnswer> {
+  ): Promise<Asked> {
     const wish = { own: seat.endpoint, avoid: null as Endpoint | null }
-    let last: PolicyAnswer | null = null
+    let last: Asked | null = null
     for (let tries = 0; ; tries++) {
       const pass = await admitted(target, wish, deadline, patience)
       if (!pass) return last ?? notAdmitted(target, board.of(target.name).paused)
+      const firstAt: number = last?.sent?.firstAt ?? performance.now()
       pay(target, tries === 0 ? 'requests' : 'retries')
       seat.endpoint = pass.endpoint
       const tried = await tryOnce(target, pass, request, patience, signal)
-      if (patience.ended() || tried.again === null) return told(tried.answer, tries)
+      last = { answer: told(tried.answer, tries), sent: { code: tried.code, firstAt } }
+      if (patience.ended() || tried.again === null) return last
       // A Retry-After is of this endpoint, and another need not wait for it.
       const asked = target.endpoints.length > 1 ? 0 : tried.again
       const backoff = Math.min(FIRST_BACKOFF_MS * 2 ** tries, MAX_BACKOFF_MS) * (0.5 + random())
       const wait = Math.max(asked, backoff)
-      last = told(tried.answer, tries)
       const { left } = allowance(target.budget, performance.now())
       if (tries === RETRIES || left < 1 || performance.now() + wait >= deadline) return last
       hooks.backendRetry(target.name, retryReason(tried))
@@ -219,8 +229,10 @@ export function createPolicyClient(
       const { backend } = request
       inFlight.set(backend, (inFlight.get(backend) ?? 0) + 1)
       try {
-        const answer = await askTarget(target, request, deadline, patience, signal, seat)
-        return signal.aborted ? failure('aborted', 'withdrawn') : answer
+        const { answer, sent } = await askTarget(target, request, deadline, patience, signal, seat)
+        if (signal.aborted) return failure('aborted', 'withdrawn')
+        if (sent) hooks.backendAsked(backend, sent.code, (performance.now() - sent.firstAt) / 1000)
+        return answer
       } finally {
         patience.close()
         inFlight.set(backend, (inFlight.get(backend) ?? 1) - 1)
@@ -256,18 +268,17 @@ function breakerEvent(
   return { type: refused ? 'answered' : 'failed', at, probe }
 }
 
-function failureText({ answer }: Tried): string {
-  if (answer.kind === 'reply') return `status ${answer.status}`
+function failureText({ answer, code }: Tried): string {
+  if (answer.kind === 'reply')
+    return `status ${answer.status}${code === 'invalid' ? ', and no completion' : ''}`
   return answer.reason || 'no answer before the deadline'
 }
 
 /** The wait for an endpoint was the backend's fault, unless somebody has paused it. */
-function notAdmitted({ lastFailure }: Target, paused: boolean): PolicyAnswer {
-  if (paused) return failure('timeout', '')
-  return failure(
-    'infra_backend',
-    `the backend is left alone for a while after failures, the last: ${lastFailure}`,
-  )
+function notAdmitted({ lastFailure }: Target, paused: boolean): Asked {
+  const left = `the backend is left alone for a while after failures, the last: ${lastFailure}`
+  const answer = paused ? failure('timeout', '') : failure('infra_backend', left)
+  return { answer, sent: null }
 }
 
 /** The answer, with the number of tries in the reason of a failure. */
@@ -276,8 +287,9 @@ function told(answer: PolicyAnswer, tries: number): PolicyAnswer {
   return { ...answer, reason: `${answer.reason} (after ${tries + 1} tries)` }
 }
 
-function retryReason({ answer, outdated }: Tried): RetryReason {
+function retryReason({ code, outdated }: Tried): RetryReason {
   if (outdated) return 'version'
-  if (answer.kind === 'failure') return 'connect'
-  return answer.status === 429 ? '429' : '5xx'
+  if (code === 'reset') return 'connect'
+  // No reply of another status is asked for again (retry-after.ts).
+  return code === '2xx' || code === '3xx' || code === '4xx' ? '5xx' : code
 }

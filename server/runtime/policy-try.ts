@@ -1,7 +1,7 @@
 // One try of a policy request at one endpoint: what came, whether another try may help, and what it says of the endpoint.
 import type { Dispatcher } from 'undici'
 import type { HttpReply } from '../../rollout/request.ts'
-import { post } from './http-post.ts'
+import { BrokenOff, CONNECTION_LOST, post } from './http-post.ts'
 import type { Patience } from './patience.ts'
 import type { Redaction } from './redaction.ts'
 import { retryAfterMs } from './retry-after.ts'
@@ -19,7 +19,16 @@ export interface PolicyFailure {
 export type PolicyAnswer = ({ kind: 'reply' } & HttpReply) | PolicyFailure
 
 /** What one try came to, for the metrics. */
-export type CodeClass = '2xx' | '3xx' | '4xx' | '429' | '5xx' | 'timeout' | 'reset' | 'invalid'
+export type CodeClass =
+  | '2xx'
+  | '3xx'
+  | '4xx'
+  | '429'
+  | '5xx'
+  | 'timeout'
+  | 'reset'
+  | 'truncated'
+  | 'invalid'
 
 export interface Tried {
   answer: PolicyAnswer
@@ -50,7 +59,7 @@ export async function tryPost(
   try {
     const reply = redaction.reply(await post(pool, path, headers, body, patience, pace))
     const again = retryAfterMs(reply)
-    return { answer: { kind: 'reply', ...reply }, code: codeClass(reply.status), again, pace }
+    return { answer: { kind: 'reply', ...reply }, code: codeOf(reply), again, pace }
   } catch (thrown) {
     const error = thrown as Error & { code?: string }
     if (patience.ended()) return missed(failure('timeout', ''), 'timeout', null)
@@ -71,14 +80,13 @@ export function failure(outcome: PolicyFailure['outcome'], reason: string): Poli
 }
 
 function classify(error: Error & { code?: string }): Pick<Tried, 'code' | 'again'> {
+  if (error instanceof BrokenOff) return { code: 'truncated', again: 0 }
+  if (CONNECTION_LOST.includes(error.code ?? '')) return { code: 'reset', again: 0 }
   switch (error.code) {
     case 'UND_ERR_HEADERS_OVERFLOW':
     case 'UND_ERR_RES_EXCEEDED_MAX_SIZE':
       return { code: 'invalid', again: null }
     case 'ECONNREFUSED':
-    case 'ECONNRESET':
-    case 'EPIPE':
-    case 'UND_ERR_SOCKET':
     case 'UND_ERR_CONNECT_TIMEOUT':
       return { code: 'reset', again: 0 }
     default:
@@ -97,7 +105,10 @@ function sentence(error: Error & { code?: string }): string {
   return error.code ? `${error.code}: ${error.message}` : error.message
 }
 
-function codeClass(status: number): CodeClass {
+/** Web servers whose engine is gone answer 200 with a page, or with nothing: what has no tokens is no success. */
+function codeOf({ status, headers, body }: HttpReply): CodeClass {
+  if (status < 300 && (body.length === 0 || /^text\/html\b/i.test(headers['content-type'] ?? '')))
+    return 'invalid'
   if (status === 429) return '429'
   if (status < 300) return '2xx'
   return status < 400 ? '3xx' : status < 500 ? '4xx' : '5xx'

@@ -28,6 +28,7 @@ export function clientOf(
 ): PolicyClient {
   const deaf: PolicyClientHooks = {
     backendTry() {},
+    backendAsked() {},
     backendRetry() {},
     breaker() {},
     retryBudget() {},
