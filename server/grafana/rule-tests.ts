@@ -40,6 +40,14 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
     ],
     quiet: [
       {
+        why: 'the one record of a quiet server',
+        history: {
+          'paddock_contract_violations_total{env="office",field="score",kind="alias"}':
+            '0 0 1+0x40',
+          'paddock_contract_records_total{env="office"}': '0+1x40',
+        },
+      },
+      {
         why: 'one record in two hundred',
         history: {
           'paddock_contract_violations_total{env="office",field="score",kind="alias"}': '0+1x20',
@@ -61,6 +69,14 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         why: 'a third is valid',
         history: { [groups('zero_variance')]: '0+10x20', [groups('valid')]: '0+5x20' },
+      },
+      {
+        why: 'a single group without variance',
+        history: { [groups('zero_variance')]: '0 0 0 0 1+0x40', [groups('valid')]: '0+0x44' },
+      },
+      {
+        why: 'a quiet server, whose few groups may be so by chance',
+        history: { [groups('zero_variance')]: '0+1x40', [groups('valid')]: '0+0x40' },
       },
       {
         why: 'nothing finishes',
@@ -105,6 +121,22 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       },
     ],
     quiet: [
+      {
+        why: 'one group of a quiet server',
+        history: {
+          'paddock_groups_identical_total{env="office",mode="train"}': '0 0 0 0 0 1+0x40',
+          [groups('zero_variance')]: '0+1x40',
+          [groups('valid')]: '0+0x40',
+        },
+      },
+      {
+        why: 'an evaluation, whose groups are in no share of the training',
+        history: {
+          'paddock_groups_identical_total{env="office",mode="eval"}': '0+8x40',
+          [groups('zero_variance')]: '0+8x40',
+          [groups('valid')]: '0+8x40',
+        },
+      },
       {
         why: 'flat groups whose completions differ',
         history: {
@@ -206,6 +238,29 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         why: 'a person wanted it',
         history: { 'paddock_admission_paused{reason="operator"}': '1+0x20' },
+      },
+    ],
+  },
+  PauseForgotten: {
+    fires: [
+      {
+        history: { 'paddock_admission_paused{reason="operator"}': '1+0x60' },
+        after: 40,
+        labels: {},
+        summary: 'a backend is paused, batches wait for it, and nobody has let it go on',
+      },
+    ],
+    quiet: [
+      {
+        why: 'each weight update pauses, and ends',
+        history: { 'paddock_admission_paused{reason="operator"}': '1x14 0 1x24 0 1x20' },
+      },
+      {
+        why: 'the server paused by itself, which pages',
+        history: {
+          'paddock_admission_paused{reason="operator"}': '0+0x60',
+          'paddock_admission_paused{reason="waste"}': '1+0x60',
+        },
       },
     ],
   },

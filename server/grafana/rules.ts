@@ -12,6 +12,8 @@ export interface Windows {
   trainerGone: number
   /** Bytes that the ledger's volume must have free. */
   freeBytes: number
+  /** What a share has to be of, in the short window, before it pages: of fewer, it says what chance made. */
+  least: { groups: number; records: number }
 }
 
 export const WINDOWS: Windows = {
@@ -20,6 +22,8 @@ export const WINDOWS: Windows = {
   hold: (minutes) => `${minutes}m`,
   trainerGone: 600,
   freeBytes: 5e9,
+  // Where every second group has variance, which is usual, ten in a row without any come once in a thousand.
+  least: { groups: 10, records: 20 },
 }
 
 export interface RecordingRule {
@@ -109,7 +113,9 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
   ]
 }
 
-export function alertRules({ short, long, hold, trainerGone, freeBytes }: Windows): AlertRule[] {
+export function alertRules(windows: Windows): AlertRule[] {
+  const { short, long, hold, trainerGone, freeBytes, least } = windows
+  const increase = (selector: string) => `increase(${selector}[${short}])`
   const alert = (
     name: string,
     severity: AlertRule['labels']['severity'],
@@ -129,7 +135,7 @@ export function alertRules({ short, long, hold, trainerGone, freeBytes }: Window
       'RewardContractBroken',
       'page',
       1,
-      `sum by (env, field, kind) (rate(paddock_contract_violations_total[${short}])) / on (env) group_left () (sum by (env) (rate(paddock_contract_records_total[${short}])) > 0) > 0.01`,
+      `sum by (env, field, kind) (rate(paddock_contract_violations_total[${short}])) / on (env) group_left () (sum by (env) (rate(paddock_contract_records_total[${short}])) > 0) > 0.01 and on (env) sum by (env) (${increase('paddock_contract_records_total')}) >= ${least.records}`,
       '{{ $labels.env }}: {{ $value | humanizePercentage }} of the records break their contract at {{ $labels.field }} ({{ $labels.kind }})',
       'Contract violations by field (range)',
     ),
@@ -137,7 +143,7 @@ export function alertRules({ short, long, hold, trainerGone, freeBytes }: Window
       'NoValidGroups',
       'page',
       3,
-      'paddock_groups_valid:ratio_rate5m < 0.05 and on () sum(env:paddock_groups:rate5m) > 0',
+      `paddock_groups_valid:ratio_rate5m < 0.05 and on () sum(${increase('paddock_groups_finished_total{mode="train"}')}) >= ${least.groups}`,
       '{{ $value | humanizePercentage }} of the finished groups carry a gradient',
       'Groups by outcome',
     ),
@@ -153,7 +159,7 @@ export function alertRules({ short, long, hold, trainerGone, freeBytes }: Window
       'SamplingDegenerate',
       'page',
       2,
-      `sum by (env) (rate(paddock_groups_identical_total[${short}])) / (sum by (env) (env:paddock_groups:rate5m{outcome=~"valid|zero_variance"}) > 0) > 0.05`,
+      `sum by (env) (rate(paddock_groups_identical_total{mode="train"}[${short}])) / (sum by (env) (env:paddock_groups:rate5m{outcome=~"valid|zero_variance"}) > 0) > 0.05 and on (env) sum by (env) (${increase('paddock_groups_finished_total{mode="train",outcome=~"valid|zero_variance"}')}) >= ${least.groups}`,
       '{{ $labels.env }}: in {{ $value | humanizePercentage }} of the groups every completion is the same',
       'Distinct completions in group (mean)',
     ),
@@ -195,6 +201,14 @@ export function alertRules({ short, long, hold, trainerGone, freeBytes }: Window
       1,
       'max by (reason) (paddock_admission_paused{reason!="operator"}) == 1',
       'no new group starts: {{ $labels.reason }}',
+      'Admission paused',
+    ),
+    alert(
+      'PauseForgotten',
+      'warn',
+      30,
+      'max(paddock_admission_paused{reason="operator"}) == 1',
+      'a backend is paused, batches wait for it, and nobody has let it go on',
       'Admission paused',
     ),
     alert(

@@ -67,6 +67,12 @@ export const CASES: Case[] = [
     plant: null,
   },
   {
+    fault: 'the backend is paused for an update that never comes',
+    alerts: ['PauseForgotten'],
+    plan: {},
+    plant: (lane) => lane.post('/v1/policy', { backend: 'main', pause: true }),
+  },
+  {
     fault: 'the backend sends headers and then nothing',
     alerts: ['BackendDown'],
     plan: { batch: { limits: { turn_timeout_s: 5 } } },

@@ -21,6 +21,7 @@ const SHORT: Windows = {
   long: '20s',
   hold: (minutes) => (minutes === 0 ? '0s' : '2s'),
   trainerGone: 5,
+  least: { groups: 3, records: 8 },
 }
 export const SHORT_WINDOW = SHORT.short
 
