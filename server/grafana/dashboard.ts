@@ -56,7 +56,7 @@ export function createDashboard(): DashboardJson {
         },
         variable('env', 'label_values(paddock_groups_started_total, env)'),
         variable('mode', 'label_values(paddock_groups_started_total, mode)'),
-        variable('backend', 'label_values(paddock_backend_up, backend)'),
+        variable('backend', 'label_values(paddock_backend_breaker_state, backend)'),
       ],
     },
     annotations: {

@@ -123,6 +123,7 @@ const FOR_A_CLOSER_LOOK = [
   'ws_connections',
   'ws_buffered_bytes',
   'ws_closed_total',
+  'store_bytes',
   'store_quarantined_total',
 ]
 

@@ -461,6 +461,10 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
     ],
     quiet: [
       {
+        why: 'no trainer has told its step',
+        history: { 'paddock_queue_depth{queue="ready"}': '3+0x20' },
+      },
+      {
         why: 'forty steps',
         history: { paddock_trainer_step: '122+0x20', paddock_trainer_checkpoint_step: '82+0x20' },
       },
@@ -506,7 +510,6 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         history: {
           paddock_store_free_bytes: '1000000000+0x20',
-          'paddock_store_bytes{kind="db"}': '4096+0x20',
         },
         after: 1,
         labels: {},
@@ -518,7 +521,6 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
         why: 'a ledger in memory has no volume',
         history: {
           'paddock_store_errors_total{op="settle"}': '0+0x20',
-          paddock_store_free_bytes: '0+0x20',
           'paddock_store_bytes{kind="db"}': '0+0x20',
         },
       },

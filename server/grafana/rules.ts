@@ -295,7 +295,7 @@ export function alertRules(windows: Windows): AlertRule[] {
       'StoreFailing',
       'page',
       0,
-      `sum(increase(paddock_store_errors_total[${short}])) > 0 or (paddock_store_free_bytes < ${freeBytes} and ignoring (kind) paddock_store_bytes{kind="db"} > 0)`,
+      `sum(increase(paddock_store_errors_total[${short}])) > 0 or paddock_store_free_bytes < ${freeBytes}`,
       "the ledger's commits fail, or its volume is nearly full",
       'Commit p99',
     ),

@@ -45,6 +45,7 @@ async function watched(answer: Answer) {
   closing.push(() => client.close())
   return {
     now,
+    metrics,
     ask: (signal = new AbortController().signal, ms = 20_000) =>
       client.ask(requestTo('main'), performance.now() + ms, signal),
     async up() {
@@ -139,4 +140,23 @@ test('a body that breaks off is truncated, a connection that ends before an answ
   now.answer = (response) => void response.socket?.destroy()
   await ask(undefined, 2000)
   expect(await tries('reset')).toBeGreaterThan(0)
+})
+
+test('before anything was asked or told, nothing is claimed: neither that a backend is up nor that a checkpoint is near', async () => {
+  const { metrics, ask } = await watched(fine)
+  const told = async (name: string) =>
+    new RegExp(`^paddock_${name}(?:\\{.*\\})? (\\S+)$`, 'm').exec(
+      (await metrics.text('plain')).text,
+    )?.[1]
+  for (const name of ['backend_up', 'trainer_step', 'trainer_checkpoint_step', 'store_free_bytes'])
+    expect(await told(name), name).toBeUndefined()
+  await ask()
+  expect(await told('backend_up')).toBe('1')
+  // A trainer that has never written a checkpoint has all its steps at risk.
+  metrics.heartbeat(122, null, 1)
+  expect(await told('trainer_checkpoint_step')).toBe('0')
+  metrics.heartbeat(130, 120, 2)
+  metrics.heartbeat(131, null, 3)
+  expect(await told('trainer_step')).toBe('131')
+  expect(await told('trainer_checkpoint_step')).toBe('120')
 })

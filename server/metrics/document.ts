@@ -8,7 +8,8 @@ const HEAD = `# Metrics
 \`GET /metrics\` (role \`metrics\`) answers in Prometheus' text form, and in OpenMetrics with the ids of episodes as exemplars
 where that is asked for. Every name begins with \`${PREFIX}\`. Beside them stand Node's own (\`nodejs_*\`, \`process_*\`).
 
-Every closed combination of labels stands at 0 from the start. A label value that no list has is counted as \`other\`, and
+Every closed combination of labels stands at 0 from the start. Gauges marked *once known* have no sample before that: what
+nobody has told is neither 0 nor well. A label value that no list has is counted as \`other\`, and
 \`${PREFIX}label_overflow_total\` says how often. Lists in italics come from the configuration. Nothing that a request brings
 (a batch, a task, an id, a path, an error) is ever a label.
 
@@ -31,8 +32,8 @@ export function metricsDocument(): string {
 
 function section(title: string, table: Record<string, Definition>): string {
   const rows = Object.entries(table).map(
-    ([name, { kind, labels, unit, buckets, help }]) =>
-      `| \`${name}\` | ${kind} | ${labelCell(labels)} | ${unit} | ${cell(help)}${bucketNote(buckets)} |`,
+    ([name, { kind, labels, unit, buckets, help, onceKnown }]) =>
+      `| \`${name}\` | ${kind}${onceKnown ? ', *once known*' : ''} | ${labelCell(labels)} | ${unit} | ${cell(help)}${bucketNote(buckets)} |`,
   )
   return [
     `## ${title}`,

@@ -71,7 +71,7 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
     series.set('ws_buffered_bytes', {}, sources.socketBytes())
     const store = sources.store()
     series.set('store_bytes', { kind: 'db' }, store?.bytes ?? 0)
-    series.set('store_free_bytes', {}, store?.freeBytes ?? 0)
+    if (store) series.set('store_free_bytes', {}, store.freeBytes)
 
     const now = performance.eventLoopUtilization()
     const { utilization } = performance.eventLoopUtilization(now, loop)

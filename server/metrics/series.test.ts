@@ -17,10 +17,14 @@ const plain = async (series: ReturnType<typeof createSeries>) => (await series.t
 const samples = (text: string) => text.split('\n').filter((line) => /^paddock_/.test(line))
 
 describe('first values', () => {
-  test('every metric of the catalogue has its samples before anything has happened', async () => {
+  test('every metric of the catalogue has its samples before anything has happened, or none until it is known', async () => {
     const text = await plain(createSeries(lists))
-    for (const [name, { kind }] of Object.entries(CATALOGUE)) {
+    for (const [name, { kind, onceKnown }] of Object.entries(CATALOGUE)) {
       expect(text).toContain(`# TYPE ${PREFIX}${name} ${kind}\n`)
+      if (onceKnown) {
+        expect(text, name).not.toMatch(new RegExp(`^${PREFIX}${name}[ {]`, 'm'))
+        continue
+      }
       const suffix = kind === 'histogram' ? '_count' : ''
       expect(text, name).toMatch(new RegExp(`^${PREFIX}${name}${suffix}(\\{.*\\})? 0$`, 'm'))
     }

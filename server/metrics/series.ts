@@ -1,4 +1,4 @@
-// The registry made from the catalogue: every closed combination stands from the start, and no label value is ever new.
+// The registry made from the catalogue: every closed combination stands from the start, what is not known yet apart, and no label value is ever new.
 import {
   Counter,
   collectDefaultMetrics,
@@ -61,14 +61,20 @@ export function createSeries(lists: OpenLists): Series {
   for (const [name, definition] of Object.entries(CATALOGUE)) {
     labelsOf.set(name, labelLists(definition))
     kept.set(name, register(name, definition))
-    for (const labels of combinations(definition, lists)) zero(name, labels)
+    if (!definition.onceKnown)
+      for (const labels of combinations(definition, lists)) zero(name, labels)
   }
 
   function register(name: string, { kind, help, ...definition }: Definition): Kept {
     const labelNames = labelsOf.get(name)?.map((label) => label.name) ?? []
     const common = { name: PREFIX + name, help, labelNames, registers: [registry] }
     if (kind === 'counter') return new Counter(common)
-    if (kind === 'gauge') return new Gauge(common)
+    if (kind === 'gauge') {
+      const gauge = new Gauge(common)
+      // The client library begins with a 0 where there are no labels.
+      if (definition.onceKnown && labelNames.length === 0) gauge.remove()
+      return gauge
+    }
     return new Histogram({
       ...common,
       buckets: [...(definition.buckets ?? [])],

@@ -77,6 +77,8 @@ export function createServingEvents(series: Series, backends: readonly string[])
   const fruitless = new Map<string, { requests: number; since: number }>()
   let sockets = 0
   let budget = 0
+  /** As far as heartbeats have told. */
+  let checkpoint = 0
 
   const showBreaker = (backend: string, now: LabelValue<'breaker_state'>) => {
     for (const state of LABEL_LISTS.breaker_state)
@@ -99,7 +101,6 @@ export function createServingEvents(series: Series, backends: readonly string[])
   }
 
   for (const backend of backends) {
-    series.set('backend_up', { backend }, 1)
     series.set('backend_retry_budget_ratio', { backend }, 1)
     showBreaker(backend, 'closed')
   }
@@ -147,7 +148,8 @@ export function createServingEvents(series: Series, backends: readonly string[])
     trainerSeen: (at) => series.set('trainer_last_seen_timestamp_seconds', {}, at),
     heartbeat(step, checkpointStep, at) {
       series.set('trainer_step', {}, step)
-      if (checkpointStep !== null) series.set('trainer_checkpoint_step', {}, checkpointStep)
+      checkpoint = checkpointStep ?? checkpoint
+      series.set('trainer_checkpoint_step', {}, checkpoint)
       series.set('trainer_last_seen_timestamp_seconds', {}, at)
     },
     trainerSkipped: (reason, groups) =>

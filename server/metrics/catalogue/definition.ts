@@ -1,4 +1,4 @@
-// What one entry of the metrics catalogue is, and the three ways to write one.
+// What one entry of the metrics catalogue is, and the ways to write one.
 import type { ClosedList, LabelValue, OpenList } from '../labels.ts'
 
 type Word = OpenList | ClosedList
@@ -13,6 +13,8 @@ export interface Definition<Kind extends MetricKind = MetricKind, Labels extends
   help: string
   /** Upper bounds, of histograms. */
   buckets?: readonly number[]
+  /** Has no sample until somebody has told its value: a 0 would be a claim. */
+  onceKnown?: true
 }
 
 export type MetricKind = 'counter' | 'gauge' | 'histogram'
@@ -39,6 +41,11 @@ export function counter<L extends string>(labels: Checked<L>, unit: string, help
 
 export function gauge<L extends string>(labels: Checked<L>, unit: string, help: string) {
   return { kind: 'gauge', labels, unit, help } as Definition<'gauge', L>
+}
+
+/** A level that is not known at the start. */
+export function gaugeOnceKnown<L extends string>(labels: Checked<L>, unit: string, help: string) {
+  return { ...gauge(labels, unit, help), onceKnown: true } as Definition<'gauge', L>
 }
 
 export function histogram<L extends string>(

@@ -1,5 +1,12 @@
 // Metrics of what is learned from: groups, sampling, episodes, rewards, contract, parser, drift.
-import { counter, EPISODE_SECONDS, gauge, histogram, STEP_SECONDS } from './definition.ts'
+import {
+  counter,
+  EPISODE_SECONDS,
+  gauge,
+  gaugeOnceKnown,
+  histogram,
+  STEP_SECONDS,
+} from './definition.ts'
 
 const RATIO = [0, 0.25, 0.5, 0.75, 0.9, 0.999, 1]
 
@@ -59,7 +66,7 @@ export const SAMPLING = {
     [-8, -4, -2, -1, -0.5, -0.25, -0.1, -0.01, -0.0001, 0],
     'Mean log-probability of the sampled tokens of an episode; a hint only: engines that report untempered ones show no mass at 0 under greedy decoding',
   ),
-  first_token_distinct_ratio: gauge(
+  first_token_distinct_ratio: gaugeOnceKnown(
     'env mode',
     'ratio',
     'Distinct openings of the completions divided by scored episodes, mean over the latest groups',

@@ -4,6 +4,7 @@ import {
   counter,
   EPISODE_SECONDS,
   gauge,
+  gaugeOnceKnown,
   histogram,
   STEP_SECONDS,
 } from './definition.ts'
@@ -53,7 +54,7 @@ export const CAPACITY = {
 } as const
 
 export const BACKENDS = {
-  backend_up: gauge(
+  backend_up: gaugeOnceKnown(
     'backend',
     'bool',
     '1 while tokens come: 0 after three requests in a row that brought none, each with all its tries, until one brings some',
@@ -81,7 +82,7 @@ export const BACKENDS = {
     'What is left of the retry budget: 1 full, 0 no retries',
   ),
   backend_in_flight: gauge('backend', 'requests', 'Open requests'),
-  backend_policy_version: gauge(
+  backend_policy_version: gaugeOnceKnown(
     'backend',
     'version',
     'Weight version that the backend last reported',
@@ -137,7 +138,7 @@ export const DELIVERY = {
     'callbacks',
     'Results posted to a trainer by what came of it',
   ),
-  policy_version: gauge('', 'version', 'Newest weight version that the trainer announced'),
+  policy_version: gaugeOnceKnown('', 'version', 'Newest weight version that the trainer announced'),
   group_staleness_versions: histogram(
     'mode',
     'versions',
@@ -154,11 +155,11 @@ export const DELIVERY = {
     'unix s',
     'When a trainer last leased, acknowledged or gave a heartbeat; 0 before the first',
   ),
-  trainer_step: gauge('', 'step', 'Step in the last heartbeat'),
-  trainer_checkpoint_step: gauge(
+  trainer_step: gaugeOnceKnown('', 'step', 'Step in the last heartbeat'),
+  trainer_checkpoint_step: gaugeOnceKnown(
     '',
     'step',
-    'Step of the last durable checkpoint that the trainer reported; step minus this is work at risk',
+    'Step of the last durable checkpoint that the trainer reported, 0 where its heartbeats name none; step minus this is work at risk',
   ),
   trainer_skipped_groups_total: counter(
     'reason:skip_reason',
@@ -217,7 +218,7 @@ export const STORE = {
   ),
   store_errors_total: counter('op:store_op', 'errors', 'Commits that failed'),
   store_bytes: gauge('kind:store_kind', 'bytes', 'Size on disk'),
-  store_free_bytes: gauge('', 'bytes', "Free bytes on the ledger's volume"),
+  store_free_bytes: gaugeOnceKnown('', 'bytes', "Free bytes on the ledger's volume"),
   store_quarantined_total: counter(
     'item:store_item',
     'records',
