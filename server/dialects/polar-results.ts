@@ -3,6 +3,7 @@ import { type GroupEnvelope, groupObject } from '../../protocol/delivery.ts'
 import type { DeliveredEpisode, Sample } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type EpisodeOutcome, isScored } from '../../protocol/outcomes.ts'
+import type { LogprobForm } from './polar-logprobs.ts'
 
 /** What the answer says beside the group. */
 export interface PolarForm {
@@ -10,6 +11,7 @@ export interface PolarForm {
   task_id: string
   /** The task's own metadata, which every session echoes. */
   metadata: JsonObject
+  logprobs: LogprobForm
 }
 
 /** The parts of a trajectory that a trace shows. */
@@ -46,7 +48,10 @@ export function polarBody(
  * The body of a finished task as JSON text. A failed episode is a session with its status and no traces: only a
  * `completed` task is no fault to the client. Field by field: polar/rollout/models.py, polar/trajectory/models.py.
  */
-export function polarResults(group: GroupEnvelope, { task_id, metadata }: PolarForm): Uint8Array {
+export function polarResults(
+  group: GroupEnvelope,
+  { task_id, metadata, logprobs }: PolarForm,
+): Uint8Array {
   const { episodes, ...head } = groupObject(group)
   const results = episodes.map((episode, place) => {
     const own = { ...metadata, paddock: about(head, episode) }
@@ -54,7 +59,7 @@ export function polarResults(group: GroupEnvelope, { task_id, metadata }: PolarF
       return failedSession(task_id, episode.id, episode.outcome, episode.reason, own)
     const text = group.episodes[place]?.trajectory
     const record = text ? (JSON.parse(new TextDecoder().decode(text)) as Trajectory) : null
-    return session(task_id, episode.id, 'COMPLETED', null, own, traces(episode, record))
+    return session(task_id, episode.id, 'COMPLETED', null, own, traces(episode, record, logprobs))
   })
   const body = polarBody(task_id, 'completed', results.length, results.length, results)
   return new TextEncoder().encode(JSON.stringify(body))
@@ -103,11 +108,15 @@ function about(
 }
 
 /** The response begins where the policy first spoke; every trace has the episode's one reward. */
-function traces(episode: DeliveredEpisode, record: Trajectory | null): JsonObject[] {
+function traces(
+  episode: DeliveredEpisode,
+  record: Trajectory | null,
+  logprobs: LogprobForm,
+): JsonObject[] {
   const { samples, reward, rewards } = episode
   const components = Object.entries(rewards ?? {}).filter(([, value]) => value !== null)
   return samples.map((sample, place) => ({
-    ...tokens(sample),
+    ...tokens(sample, logprobs),
     ...said(record, place, place === samples.length - 1),
     tools: null,
     reward,
@@ -118,12 +127,18 @@ function traces(episode: DeliveredEpisode, record: Trajectory | null): JsonObjec
   }))
 }
 
-function tokens({ ids, mask, logprobs, prompt_length }: Sample): JsonObject {
+function tokens(sample: Sample, form: LogprobForm): JsonObject {
+  const { ids, mask, logprobs, prompt_length } = sample
+  const response_ids = ids.slice(prompt_length)
+  const numbers = logprobs.slice(prompt_length)
   return {
     prompt_ids: ids.slice(0, prompt_length),
-    response_ids: ids.slice(prompt_length),
+    response_ids,
     loss_mask: mask.slice(prompt_length),
-    response_logprobs: logprobs.slice(prompt_length),
+    response_logprobs:
+      form === 'numbers'
+        ? numbers
+        : response_ids.map((token_id, at) => ({ token_id, logprob: numbers[at] ?? 0 })),
   }
 }
 

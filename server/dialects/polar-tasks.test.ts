@@ -32,15 +32,17 @@ function failedService() {
 
 function open(callbacks: CallbackSender) {
   const logged: string[] = []
+  const clock = { seconds: 0 }
   const onCallbackFailure = (_: string, reason: string) => logged.push(reason)
   const service = failedService()
-  const tasks = createPolarTasks({ service, config, callbacks, onCallbackFailure, now: () => 0 })
+  const now = () => clock.seconds
+  const tasks = createPolarTasks({ service, config, callbacks, onCallbackFailure, now })
   const submit = (callback_url: string | null) =>
     tasks.submit({
       ...{ task_id: 't', instruction: '', num_samples: 3, callback_url },
       agent: { harness: 'paddock', settings: { task: 'arithmetic/sum-0' } },
     })
-  return { tasks, submit, logged }
+  return { tasks, submit, logged, clock }
 }
 
 const taking: CallbackSender = { check: () => {}, send: async () => true }
@@ -55,6 +57,16 @@ test('of a group that failed each session has its own outcome and reason, and wh
     ['TIMEOUT', 'timeout: the turn took too long'],
     ['ERROR', 'infra_worker: infra_backend: the first reason'],
   ])
+})
+
+test('a poll that crosses the callback of its task is not answered with another trainer’s task of that name', async () => {
+  const { tasks, submit, clock } = open(taking)
+  const status = async () => JSON.parse(Buffer.from(await tasks.status('t')).toString()).status
+  await submit('http://127.0.0.1:9/')
+  await submit('http://127.0.0.1:10/')
+  expect(await status()).toBe('running')
+  clock.seconds = 20
+  expect(await status()).toBe('completed')
 })
 
 test('a callback that is not taken is logged with what came', async () => {

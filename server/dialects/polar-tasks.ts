@@ -1,5 +1,5 @@
 // Polar's tasks: each is a batch of one group, told to the trainer's callback, kept for its polls, found again after a restart.
-import { randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { PaddockError } from '../../protocol/errors.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
 import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
@@ -7,6 +7,7 @@ import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
 import { createEventLog } from '../runtime/event-log.ts'
 import type { EventLog, Service } from '../service.ts'
+import { hearingOf, type LogprobForm, openLogprobForms } from './polar-logprobs.ts'
 import { polarBatch, readPolarTask } from './polar-request.ts'
 import { failedSession, polarBody } from './polar-results.ts'
 
@@ -55,6 +56,10 @@ interface Task extends Note {
   delivered: boolean
   /** Its callback is still tried. */
   calling: boolean
+  /** Unix seconds when its callback was taken or given up. */
+  calledAt: number | null
+  /** Which form its trainer may read; null until a callback has been tried. */
+  logprobs: LogprobForm | null
 }
 
 const PREFIX = 'polar-'
@@ -62,6 +67,8 @@ const PREFIX = 'polar-'
 const KEEP_MS = 10 * 60_000
 /** A result that nobody takes stays so many times longer, and so long its callback is tried. */
 const UNDELIVERED = 6
+/** A poll that is tried five times, as the client does, takes no longer. */
+const LATE_POLL_S = 10
 /** An id that was cancelled before its task came is refused so long, as by Polar's own server. */
 const TOMBSTONE_MS = 300_000
 
@@ -70,6 +77,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   /** By batch, in the order of their coming: ids are used again by other trainers and after restarts. */
   const tasks = new Map<string, Task>()
   const tombstones = new Set<string>()
+  const forms = openLogprobForms(config.dialects.polar.logprobs)
   const events = createEventLog(1000)
 
   function tell(type: string, task: Task, more: JsonObject = {}): void {
@@ -88,9 +96,14 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     const newest = own.at(-1)
     if (!newest) throw new PaddockError('not_found', `no task ${taskId}`)
     const rival = own.some(
-      (task) => task.callback_url !== newest.callback_url && (!task.finished || task.calling),
+      (task) => task.callback_url !== newest.callback_url && mayBeAskedFor(task),
     )
     return newest.callback_url !== null && rival ? 'ambiguous' : newest
+  }
+
+  /** A poll may be on its way while the callback arrives, and its trainer believes the answer. */
+  function mayBeAskedFor({ finished, calling, calledAt }: Task): boolean {
+    return !finished || calling || (calledAt !== null && now() - calledAt < LATE_POLL_S)
   }
 
   /** Waits for the end of its group. */
@@ -116,10 +129,16 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     tell('task.completed', task, { status: 'completed', completed_sessions: samples })
     if (callback_url === null || !mayCall(callback_url)) return
     task.calling = true
+    let form = forms.now()
     const taken = await callbacks.send(callback_url, {
-      body: () => (tasks.has(task.batch) ? result(task) : Promise.resolve(null)),
+      body: () => (tasks.has(task.batch) ? result(task, form) : Promise.resolve(null)),
       contentType: 'application/json',
-      isTaken,
+      isTaken(status, body) {
+        const heard = hearingOf(status, body)
+        form = forms.after(form, heard)
+        task.logprobs = form
+        return heard === 'taken'
+      },
       untilMs: UNDELIVERED * keepMs,
       onFailure(reason) {
         onCallbackFailure(task.batch, reason)
@@ -127,6 +146,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       },
     })
     task.calling = false
+    task.calledAt = now()
     task.delivered ||= taken
   }
 
@@ -164,9 +184,12 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   }
 
   /** The finished task's body. A group that failed as a whole was not kept: each of its sessions says why. */
-  async function result(task: Task): Promise<Uint8Array> {
+  async function result(
+    task: Task,
+    logprobs: LogprobForm = task.logprobs ?? forms.now(),
+  ): Promise<Uint8Array> {
     const { task_id, metadata, samples } = task
-    const kept = await service.peek(task.batch, { kind: 'polar', task_id, metadata })
+    const kept = await service.peek(task.batch, { kind: 'polar', task_id, metadata, logprobs })
     if (kept) return kept
     const dropped = service.progress(task.batch).groups.dropped[0]
     const verdict = dropped?.verdict ?? 'aborted'
@@ -197,6 +220,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       finished: false,
       delivered: false,
       calling: false,
+      calledAt: null,
+      logprobs: null,
     }
     tasks.set(batch, task)
     return task
@@ -224,7 +249,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
         throw new PaddockError('invalid_task', 'expected a URL', { path: 'callback_url' })
       if (tombstones.has(task_id))
         throw new PaddockError('conflict', `task ${task_id} was cancelled before it was submitted`)
-      const own = digest(body, 32)
+      // Of the keys in their order: in that of its submit, tried again, a client sends them. Sorting would cost ten times the parse.
+      const own = hash('sha256', JSON.stringify(body)).slice(0, 32)
       const same = namesakes(task_id).find((one) => one.digest === own && isUnderWay(one))
       if (same) {
         await same.admitted
@@ -320,16 +346,6 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
 
 function isUnderWay(task: Task): boolean {
   return !task.finished && !task.cancelled
-}
-
-/** Its listener answers 200 to everything, and says in the body whether it could read it. */
-function isTaken(status: number, body: Uint8Array): boolean {
-  if (status < 200 || status > 299) return false
-  try {
-    return (JSON.parse(new TextDecoder().decode(body)) as { ok?: unknown }).ok !== false
-  } catch {
-    return true
-  }
 }
 
 function outcomeOf(verdict: GroupVerdict) {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { batchRequestSchema, policySchema } from '../../protocol/batch.ts'
 import { idSchema, taskIdSchema } from '../../protocol/ids.ts'
 import { estimators } from '../../reward/estimators.ts'
+import { LOGPROB_FORMS } from './polar-logprobs.ts'
 
 /** What a native batch request has beside tasks and group size; the engine's address comes with the foreign request. */
 const foreignBatchSchema = z.strictObject({
@@ -53,6 +54,8 @@ const polarSchema = z.strictObject({
   task_key: z.string().min(1).default('task'),
   /** What stands there, where it is no id of a task itself, and the task that it means. */
   tasks: z.record(z.string().min(1), taskIdSchema).default({}),
+  /** `entries` for the first generation of the client; `auto` finds it out by callback, which an evaluation has none of. */
+  logprobs: z.enum(['auto', ...LOGPROB_FORMS]).default('auto'),
   batch: foreignBatchSchema.prefault({}),
 })
 

@@ -53,6 +53,7 @@ class Bridge:
         self.lock = threading.Lock()
         self.events: dict[str, threading.Event] = {}
         self.results: dict[str, dict[str, Any]] = {}
+        self.answered = threading.Semaphore(0)
         self.fatal: str | None = None
         self.report: dict[str, Any] = {
             "generation": self.generation,
@@ -110,6 +111,7 @@ class Bridge:
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
                 self.wfile.write(answer)
+                bridge.answered.release()
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -128,7 +130,7 @@ class Bridge:
         with self.lock:
             self.report["callbacks"] += 1
             if self.report["callbacks"] <= self.flags.deaf:
-                return {"ok": False, "reason": "invalid payload"}
+                return {"ok": False, "reason": "not now"}
         try:
             result = task_result(body, self.generation)
         except Invalid as error:
@@ -167,10 +169,13 @@ class Bridge:
             payload["early_stop_min_usable_sessions"] = self.flags.early_stop
         if evaluate:
             payload["task_id"] = f"{task_id}-eval-polar_eval-{self.flags.policy_version}-{place}"
+        if evaluate and self.generation == "g2":
             payload["early_stop_min_usable_sessions"] = self.flags.samples
             payload["dispatch_priority"] = 100
-            settings["model_kwargs"] = {"temperature": 0.6, "max_tokens": 400}
-            metadata["eval_sampling_seed_base"] = 1000 + place
+            extra = {"top_k": -1, "skip_special_tokens": False}
+            kwargs = {"temperature": 0.6, "top_p": 1.0, "max_tokens": 400, "extra_body": extra}
+            settings["model_kwargs"] = kwargs
+            metadata["eval_sampling_seed_base"] = 4_000_000_000 + place
         return payload
 
     def train_group(self, place: int, task: str) -> None:
@@ -272,7 +277,7 @@ class Bridge:
         with self.lock:
             self.report["groups"].append(told)
 
-    # Evaluation: everything at once, polled, failures become reward 0 and never stop the training.
+    # Evaluation: everything at once, polled; in the newest generation failures become reward 0 and never stop the training.
 
     def evaluate_group(self, place: int, task: str) -> None:
         try:
@@ -289,8 +294,13 @@ class Bridge:
                     break
             self.report_group(self.accepted(status))
         except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
             with self.lock:
-                self.report["dropped"].append(f"{type(error).__name__}: {error}")
+                if self.generation == "g2" or isinstance(error, Dropped):
+                    self.report["dropped"].append(reason)
+                else:
+                    # Only the newest generation counts what it could not evaluate as unsolved, and goes on.
+                    self.fatal = self.fatal or reason
 
     def weight_update(self) -> None:
         path = PAUSE_PATH[self.generation]
@@ -310,6 +320,9 @@ class Bridge:
             self.weight_update()
         for thread in threads:
             thread.join()
+        # Its listener answers what it has begun to take before it goes.
+        for _ in range(self.report["callbacks"]):
+            self.answered.acquire(timeout=5)
         self.report["fatal"] = self.fatal
         print(json.dumps(self.report))
         return 0 if self.fatal is None else 3

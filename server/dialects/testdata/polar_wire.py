@@ -6,6 +6,7 @@ timing, which forbids them), and the turning of a session into training samples,
 """
 
 import math
+import re
 from typing import Any
 
 SESSION_STATES = (
@@ -84,10 +85,10 @@ def check_session(session: Any, generation: str, path: str) -> None:
     extra = sorted(set(timing) - TIMING[generation])
     check(not extra, f"{path}.timing: unknown keys {extra}")
     check(all(is_number(value) for value in timing.values()), f"{path}.timing: expected numbers")
-    check_trajectory(session.get("trajectory"), f"{path}.trajectory")
+    check_trajectory(session.get("trajectory"), generation, f"{path}.trajectory")
 
 
-def check_trajectory(trajectory: Any, path: str) -> None:
+def check_trajectory(trajectory: Any, generation: str, path: str) -> None:
     check(isinstance(trajectory, dict), f"{path}: expected an object")
     check(trajectory.get("status") in TRAJECTORY_STATES, f"{path}.status")
     check(isinstance(trajectory.get("metadata", {}), dict), f"{path}.metadata")
@@ -95,10 +96,10 @@ def check_trajectory(trajectory: Any, path: str) -> None:
     error = trajectory.get("error")
     check(error is None or isinstance(error, str), f"{path}.error")
     for place, trace in enumerate(trajectory.get("traces", [])):
-        check_trace(trace, f"{path}.traces[{place}]")
+        check_trace(trace, generation, f"{path}.traces[{place}]")
 
 
-def check_trace(trace: Any, path: str) -> None:
+def check_trace(trace: Any, generation: str, path: str) -> None:
     check(isinstance(trace, dict), f"{path}: expected an object")
     for key in ("prompt_ids", "response_ids", "loss_mask"):
         ids = trace.get(key, [])
@@ -111,11 +112,17 @@ def check_trace(trace: Any, path: str) -> None:
     check(not mask or len(mask) == len(response), f"{path}.loss_mask: wrong length")
     logprobs = trace.get("response_logprobs")
     if logprobs is not None:
-        check(all(is_number(one) for one in logprobs), f"{path}.response_logprobs")
-        check(len(logprobs) == len(response), f"{path}.response_logprobs: wrong length")
+        check(isinstance(logprobs, list), f"{path}.response_logprobs: expected a list")
+        # The first generation has an object a token, and looks at their number only when it makes the sample.
+        kind = dict if generation == "g1" else (int, float)
+        check(all(isinstance(one, kind) for one in logprobs), f"{path}.response_logprobs: wrong items")
+        if generation != "g1":
+            check(len(logprobs) == len(response), f"{path}.response_logprobs: wrong length")
     reward = trace.get("reward")
     if reward is not None:
         check(is_number(reward) and math.isfinite(reward), f"{path}.reward: {reward!r}")
+    components = trace.get("reward_components", {})
+    check(all(is_number(one) for one in components.values()), f"{path}.reward_components")
     check(isinstance(trace.get("metadata", {}), dict), f"{path}.metadata")
 
 
@@ -129,6 +136,8 @@ def samples_of(session: dict[str, Any], index: int, generation: str, cap: int) -
             # The first generation gives the whole group up, the second this session alone.
             if generation != "g2":
                 raise
+            if is_unparsed_call(trace):
+                continue
             return [placeholder(session, index, "sample_conversion_error")]
         if sample is not None:
             samples.append(sample)
@@ -141,35 +150,59 @@ def sample_of(
     prompt, response = trace.get("prompt_ids", []), trace.get("response_ids", [])
     if not prompt or not response:
         return None
+    newest = generation == "g2"
     status = status_of(session, trace)
     removed = status in ("aborted", "failed")
-    mask, logprobs = trace.get("loss_mask", []), trace.get("response_logprobs")
-    if removed:
-        mask, logprobs = [0] * len(response), [0.0] * len(response)
-    elif not mask or (any(mask) and logprobs is None):
-        raise LogprobError(f"{session['session_id']}: no aligned mask and log-probabilities")
-    if len(prompt) + len(response) > cap:
-        room = cap - len(prompt)
-        if generation != "g2" or room <= 0:
-            return None
-        response, mask, logprobs = response[:room], mask[:room], (logprobs or [])[:room]
-    if not removed and not any(mask):
+    # Older generations drop what is too long before they look at it, the newest cuts the response.
+    room = cap - len(prompt)
+    if len(response) > room and (not newest or room <= 0):
         return None
-    invalid = is_unparsed_call(trace)
+    mask = mask_of(session, trace, removed)
+    logprobs = logprobs_of(session, trace, mask, generation, removed)
+    if len(response) > room:
+        response, mask, logprobs = response[:room], mask[:room], logprobs[:room]
+        status = "truncated" if status == "completed" else status
+    if newest and not removed and not any(mask):
+        return None
+    # Only the newest takes the reward from a failed session, and from a call that could not be read.
+    unpaid = newest and (removed or is_unparsed_call(trace))
     return {
         "rollout_id": index,
         "tokens": prompt + response,
         "response_length": len(response),
         "loss_mask": mask,
         "rollout_log_probs": logprobs,
-        # A missing reward silently becomes 0, and so does that of a failed session.
-        "reward": 0.0 if removed or invalid else float(trace.get("reward") or 0.0),
+        # A missing reward silently becomes 0.
+        "reward": 0.0 if unpaid else float(trace.get("reward") or 0.0),
         "status": status,
-        "remove_sample": removed,
+        "remove_sample": newest and removed,
         "session_id": session["session_id"],
         "metadata": session.get("metadata", {}),
         "text": "".join(str(one.get("content") or "") for one in trace.get("response_messages", [])),
     }
+
+
+def mask_of(session: dict[str, Any], trace: dict[str, Any], removed: bool) -> list[int]:
+    length, mask = len(trace["response_ids"]), trace.get("loss_mask", [])
+    if mask and len(mask) != length or not mask and not removed:
+        raise LogprobError(f"{session['session_id']}: no aligned mask")
+    return [0] * length if removed else mask
+
+
+def logprobs_of(
+    session: dict[str, Any], trace: dict[str, Any], mask: list[int], generation: str, removed: bool
+) -> list[float]:
+    length, logprobs = len(trace["response_ids"]), trace.get("response_logprobs")
+    if not logprobs and (removed or not any(mask)):
+        return [0.0] * length
+    if not logprobs or len(logprobs) != length:
+        raise LogprobError(f"{session['session_id']}: no aligned log-probabilities")
+    if generation != "g1":
+        return [float(one) for one in logprobs]
+    for trained, one in zip(mask, logprobs, strict=True):
+        if trained and "logprob" not in one:
+            raise LogprobError(f"{session['session_id']}: a trained token has no log-probability")
+    return [float(one.get("logprob", 0.0)) for one in logprobs]
 
 
 def placeholder(session: dict[str, Any], index: int, why: str | None) -> dict[str, Any]:
@@ -198,14 +231,36 @@ def status_of(session: dict[str, Any], trace: dict[str, Any]) -> str:
     return "truncated" if trace.get("finish_reason") == "length" else "completed"
 
 
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+#: A tag of a call that stands alone on its line.
+LITERAL_CALL = re.compile(r"^\s*(</?tool_call>|<function\s*=.+?>)\s*$", re.IGNORECASE | re.MULTILINE)
+FORMAT_ERRORS = (
+    "tool_call_format_error tool_call_parse_error tool_parser_error invalid_tool_call"
+).split()
+
+
 def is_unparsed_call(trace: dict[str, Any]) -> bool:
-    """A tool call that stands in the text and nowhere else costs the reward."""
+    """A tool call that stands in the text and nowhere else costs the reward; so does one that is marked as such."""
     said = [one for one in trace.get("response_messages", []) if one.get("role") == "assistant"]
-    if trace.get("finish_reason") == "tool_calls" and said and not said[-1].get("tool_calls"):
+    marked = [trace.get("metadata"), *said, *(message.get("metadata") for message in said)]
+    if any(has_format_error(one) for one in marked):
+        return True
+    if trace.get("metadata", {}).get("training_filter", {}).get("reason") == "parser_invalid_tool_call":
+        return True
+    ends_in_call = trace.get("finish_reason") in ("tool_calls", "tool_use", "function_call")
+    if ends_in_call and said and not said[-1].get("tool_calls"):
         return True
     return any(
-        line.strip() in ("<tool_call>", "</tool_call>") or line.strip().startswith("<function=")
+        isinstance(message.get("content"), str)
+        and LITERAL_CALL.search(FENCED.sub("", message["content"])) is not None
         for message in said
         if not message.get("tool_calls")
-        for line in str(message.get("content") or "").split("\n")
     )
+
+
+def has_format_error(metadata: Any) -> bool:
+    if not isinstance(metadata, dict):
+        return False
+    nested = [metadata.get(key) for key in ("tool_call_validation", "parser", "parse_result")]
+    places = [metadata, *(one for one in nested if isinstance(one, dict))]
+    return any(place.get(key) for place in places for key in FORMAT_ERRORS)
