@@ -204,6 +204,8 @@ export interface BatchProgress {
     greedy_suspect: string[]
     /** What the groups that are over have cost, by what became of them, and what failed attempts took of it. */
     costs: Record<'delivered' | 'replaced' | 'dropped' | 'retried', GroupCost>
+    /** Mean over the groups that are over of their mean reward, however many members were scored; null without any. */
+    mean_group_reward: number | null
     /** Mean seconds from first attempt to verdict: where the two differ, closing short prefers fast tasks. */
     mean_seconds: { delivered: number | null; dropped: number | null }
     /** Groups that were not delivered, with what they cost and why. */

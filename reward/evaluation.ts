@@ -39,7 +39,9 @@ export interface EvaluationReport {
   truncated: number
   /** Episodes without a reward, by outcome: in no mean and in no rate. */
   unscored: Partial<Record<EpisodeOutcome, number>>
-  /** Families weigh by their tasks. */
+  /** Over scored episodes, one each, as a batch's progress has it; null where there are none. */
+  mean_reward: number | null
+  /** Over tasks. Families weigh by their tasks. */
   reward: MeanReward & {
     interval: [number, number] | null
     families: (MeanReward & { family: string })[]
@@ -70,6 +72,7 @@ export function evaluationReport(
     scored: episodes.filter(({ outcome }) => isScored(outcome)).length,
     truncated: episodes.filter(({ outcome }) => outcome === 'ok_truncated').length,
     unscored,
+    mean_reward: meanOf(episodes),
     reward: meanReward(tasks, bootstrap()),
     pass: ks.map((k) => passReport(trials, { k, threshold, bootstrap: bootstrap() })),
   }
@@ -102,8 +105,13 @@ function meanReward(
 }
 
 function taskMean({ episodes }: EvaluatedTask): { reward: number }[] {
+  const reward = meanOf(episodes)
+  return reward === null ? [] : [{ reward }]
+}
+
+function meanOf(episodes: EvaluatedTask['episodes']): number | null {
   const rewards = episodes.flatMap(({ reward }) => (reward === null ? [] : [reward]))
-  return rewards.length === 0 ? [] : [{ reward: moments(rewards, 'population').mean }]
+  return rewards.length === 0 ? null : moments(rewards, 'population').mean
 }
 
 function overTasks(tasks: readonly { reward: number }[]): MeanReward {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest'
 import { type Simulator, startSimulator } from '../bench/simulator/server.ts'
 import { generateTask } from '../envs/arithmetic/tasks.ts'
@@ -49,7 +50,7 @@ interface Town {
   url: string
   folder: string
   /** kill -9, `meanwhile`, and a start on the same folder. */
-  restart(meanwhile?: () => void): Promise<void>
+  restart(meanwhile?: () => void | Promise<void>): Promise<void>
   requests(): number
 }
 
@@ -87,7 +88,7 @@ async function openTown(
     folder,
     async restart(meanwhile = () => {}) {
       await server.kill()
-      meanwhile()
+      await meanwhile()
       server = await start()
       town.url = server.url
       town.api = createApiClient(server.url)
@@ -160,6 +161,27 @@ describe('after kill -9 and a start on the same folder', () => {
       for (const group of groups) expect(payload(group)).toBe(before.get(group.id))
       expect(town.requests()).toBe(asked)
       expect((await town.api.progress('o04')).groups.settled).toEqual({ acked: 10 })
+    },
+    LONG,
+  )
+
+  it(
+    'M10: a lease has what was left of it, neither over at once nor anew',
+    async () => {
+      const town = await openTown()
+      await town.api.submit({ id: 'm10', tasks: sums(1), group_size: 2, mode: 'eval' })
+      const lease = { max: 1, lease_s: 60, wait_s: 60 }
+      const [held] = (await town.api.lease('m10', lease)).groups
+      await wait(20_000)
+      await town.restart(() => wait(5_000))
+      const back = performance.now()
+      const [again] = (await town.api.lease('m10', lease)).groups
+      const left = (performance.now() - back) / 1000
+      expect(again).toMatchObject({ id: held?.id, lease: { delivery: 2 } })
+      expect(left).toBeGreaterThanOrEqual(35)
+      expect(left).toBeLessThanOrEqual(40)
+      expect((await town.api.ack('m10', [held as DeliveredGroup])).groups[0]?.result).toBe('late')
+      expect((await town.api.ack('m10', [again as DeliveredGroup])).groups[0]?.result).toBe('acked')
     },
     LONG,
   )

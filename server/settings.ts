@@ -108,6 +108,8 @@ const serverSchema = z.strictObject({
   allowed_origins: z.array(z.string().min(1)).default([]),
   /** How long SIGTERM waits for what runs. */
   drain_timeout_s: z.number().min(0).max(3600).default(30),
+  /** A stream on which nothing comes says so after so long: shorter than the idle limit of the proxies before it (60 s is common). */
+  heartbeat_s: z.number().min(0.01).max(300).default(15),
 })
 
 const callbacksSchema = z.strictObject({

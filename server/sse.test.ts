@@ -10,6 +10,8 @@ import { eventStream } from './sse.ts'
 import { createStubService } from './stub-service.testkit.ts'
 
 const open = new AbortController().signal
+/** Longer than a test. */
+const HEARTBEAT_MS = 60_000
 
 interface Frame {
   id?: string
@@ -65,7 +67,7 @@ describe('the stream', () => {
   test('from 0 holds every event in order, each with its number, type and JSON', async () => {
     const log = logOf(1000)
     log.end()
-    const frames = await framesOf(eventStream(log, 0, open)).all()
+    const frames = await framesOf(eventStream(log, 0, open, HEARTBEAT_MS)).all()
     expect(numbers(frames)).toEqual(range(1, 1000))
     expect(frames[6]?.event).toBe('turn')
     expect(JSON.parse(frames[6]!.data!)).toEqual({ n: 7, at: 1, type: 'turn', turn: 7 })
@@ -73,7 +75,7 @@ describe('the stream', () => {
 
   test('it goes on with what is appended, and ends when the log ends', async () => {
     const log = logOf(1)
-    const frames = framesOf(eventStream(log, 0, open))
+    const frames = framesOf(eventStream(log, 0, open, HEARTBEAT_MS))
     expect((await frames.next())?.id).toBe('1')
     const second = frames.next()
     log.append('verdict', '{"type":"verdict"}', 2)
@@ -103,8 +105,8 @@ describe('the stream', () => {
 
   test('two readers at their own pace both get everything', async () => {
     const log = logOf(600)
-    const one = framesOf(eventStream(log, 0, open))
-    const two = framesOf(eventStream(log, 0, open))
+    const one = framesOf(eventStream(log, 0, open, HEARTBEAT_MS))
+    const two = framesOf(eventStream(log, 0, open, HEARTBEAT_MS))
     const first = [await one.next()]
     log.end()
     const all = await two.all()
@@ -116,7 +118,7 @@ describe('the stream', () => {
   test('a reader so slow that its next event is dropped is told so and ended, without an id', async () => {
     // 256 events are read at once; capacity 100 drops in runs of 1,024.
     const log = logOf(300, 100)
-    const frames = framesOf(eventStream(log, 0, open))
+    const frames = framesOf(eventStream(log, 0, open, HEARTBEAT_MS))
     expect(numbers([(await frames.next())!])).toEqual([1])
     for (let n = 0; n < 3000; n++) log.append('turn', '{"type":"turn"}', 1)
     const rest = await frames.all()
@@ -143,7 +145,7 @@ describe('the stream', () => {
         },
       },
     })
-    const frames = framesOf(eventStream(counting, 0, open))
+    const frames = framesOf(eventStream(counting, 0, open, HEARTBEAT_MS))
     await new Promise(setImmediate)
     expect(reads).toBe(0)
     await frames.next()
@@ -162,7 +164,7 @@ describe('the stream', () => {
       if (counting) setImmediate(count)
     }
     count()
-    await framesOf(eventStream(log, 0, open)).all()
+    await framesOf(eventStream(log, 0, open, HEARTBEAT_MS)).all()
     counting = false
     // 50,000 events are 196 writes of at most 256.
     expect(turns).toBeGreaterThan(150)
@@ -183,7 +185,7 @@ describe('the stream', () => {
         },
       },
     })
-    const frames = framesOf(eventStream(counting, 0, open))
+    const frames = framesOf(eventStream(counting, 0, open, HEARTBEAT_MS))
     const pending = frames.next()
     await new Promise(setImmediate)
     expect(listeners).toBe(1)
@@ -194,7 +196,7 @@ describe('the stream', () => {
 
   test('it ends when the server closes', async () => {
     const closing = new AbortController()
-    const frames = framesOf(eventStream(logOf(1), 0, closing.signal))
+    const frames = framesOf(eventStream(logOf(1), 0, closing.signal, HEARTBEAT_MS))
     await frames.next()
     const end = frames.next()
     closing.abort()

@@ -7,9 +7,6 @@ import type { BatchEvent, EventLog } from './service.ts'
 /** Events of one write. A reader that stops costs these and the socket's buffer, nothing more. */
 const EVENTS_PER_WRITE = 256
 
-/** Shorter than the idle limit of any common proxy (60 s). */
-const HEARTBEAT_MS = 15_000
-
 /**
  * Refuses a place in the log from which no gapless reading is possible: one of the future (400), one whose events are
  * dropped (410). From 0 means from the oldest that is kept.
@@ -41,7 +38,7 @@ export function eventStream(
   log: EventLog,
   after: number,
   closing: AbortSignal,
-  heartbeatMs = HEARTBEAT_MS,
+  heartbeatMs: number,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   const gone = new AbortController()

@@ -37,7 +37,6 @@ const PATH = '/v1/stream'
 const MAX_MESSAGE_BYTES = 1024 * 1024
 /** A peer's socket is not read while so many of its messages wait. */
 const MAX_WAITING = 16
-const PING_MS = 15_000
 const STALL_MS = 30_000
 /** How long a peer may take to answer a close frame. */
 const CLOSE_TIMEOUT_MS = 5_000
@@ -47,7 +46,8 @@ export function createStreamServer(
   config: Config,
   options: StreamServerOptions = {},
 ): StreamServer {
-  const { onFault, onOpen, onClose, pingMs = PING_MS, stallMs = STALL_MS } = options
+  const { onFault, onOpen, onClose, stallMs = STALL_MS } = options
+  const pingMs = options.pingMs ?? 1000 * config.server.heartbeat_s
   const access = options.access ?? createAccess(config)
   const sockets = new WebSocketServer({
     noServer: true,

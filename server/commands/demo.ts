@@ -2,9 +2,9 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import type { BatchProgress } from '../../protocol/batch.ts'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { createApiClient } from '../runtime/api-client.ts'
+import { batchSummary } from './batch-summary.ts'
 import { type EpisodesBar, episodesBar } from './episodes-bar.ts'
 import { groupTable } from './group-table.ts'
 import { openPlayground, type Playground } from './playground.ts'
@@ -85,7 +85,7 @@ async function show({ running }: Playground): Promise<void> {
   bar.stop()
   const progress = await Promise.all(ids.map((id) => client.progress(id)))
   process.stdout.write(
-    `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${summary(progress)}\n`,
+    `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${progress.map(batchSummary).join('\n')}\n`,
   )
 }
 
@@ -114,21 +114,4 @@ async function watch(
     if (progress.every(({ state }) => state !== 'running')) return
     await delay(200)
   }
-}
-
-/** A few short lines a batch, so that a narrow terminal breaks none of them. */
-function summary(batches: readonly BatchProgress[]): string {
-  return batches.map(batchSummary).join('\n')
-}
-
-function batchSummary({ id, episodes, groups, tokens, seconds }: BatchProgress): string {
-  const outcomes = Object.entries(episodes.outcomes).map(([name, count]) => `${count} ${name}`)
-  const again = Object.values(episodes.retried).reduce((a, b) => a + b, 0)
-  const mean = episodes.mean_reward?.toFixed(3) ?? '–'
-  return [
-    `${id}: ${groups.finished} groups, ${episodes.finished} episodes in ${seconds.toFixed(1)} s`,
-    `  ${outcomes.join(', ')}; ${again} failed attempts were played again`,
-    `  mean reward ${mean} over episodes, ${tokens.completion} tokens sampled`,
-    ...groups.dropped.map((group) => `  ${group.task} was dropped: ${group.reason}`),
-  ].join('\n')
 }

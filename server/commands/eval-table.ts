@@ -17,7 +17,7 @@ function rates({ reward, settings }: EvaluationReport, pass: PassReport): string
   const head = [
     'family',
     'tasks',
-    'mean reward',
+    'mean over tasks',
     `pass@${k}`,
     `pass^${k} all_passed`,
     `pass^${k} power`,
@@ -50,14 +50,23 @@ function rates({ reward, settings }: EvaluationReport, pass: PassReport): string
   return table(head, rows, new Set([0])).text
 }
 
-function closing({ episodes, scored, truncated, unscored, pass }: EvaluationReport): string {
+function closing({
+  episodes,
+  scored,
+  truncated,
+  unscored,
+  mean_reward,
+  pass,
+}: EvaluationReport): string {
   const apart = Object.entries(unscored).map(([outcome, count]) => `${count} ${outcome}`)
   const short = pass.filter((one) => one.short > 0)
   return [
     `${scored} of ${episodes} episodes were scored, ${truncated} of them cut short by a limit`,
+    `mean reward ${share(mean_reward)} over episodes`,
     ...(apart.length > 0 ? [`in no mean and no rate: ${apart.join(', ')}`] : []),
     ...short.map(
-      (one) => `${one.short} tasks have fewer than ${one.k} scored episodes and no rate for it`,
+      (one) =>
+        `${one.short} ${one.short === 1 ? 'task has' : 'tasks have'} fewer than ${one.k} scored episodes and no rate for it`,
     ),
   ].join('\n')
 }

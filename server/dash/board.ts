@@ -23,7 +23,7 @@ export interface QuerySource {
   remark(): string | null
 }
 
-interface PanelHead {
+export interface PanelHead {
   id: number
   title: string
   kind: PanelJson['type']

@@ -141,11 +141,15 @@ export function polarRoutes(service: Service, config: Config, tasks: PolarTasks)
     answers: {
       200: { description: 'The events', content: { 'text/event-stream': z.string() } },
     },
-    handle: ({ context }, { closing }) =>
-      context.body(eventStream(tasks.events, tasks.events.newest, closing), 200, {
-        'content-type': 'text/event-stream',
-        'cache-control': 'no-store',
-      }),
+    handle: ({ context }, { closing, config }) =>
+      context.body(
+        eventStream(tasks.events, tasks.events.newest, closing, 1000 * config.server.heartbeat_s),
+        200,
+        {
+          'content-type': 'text/event-stream',
+          'cache-control': 'no-store',
+        },
+      ),
   })
 
   return [submit, status, cancel, ...pauses, overview, list, sessions, events]

@@ -60,6 +60,8 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
   const retention = createRetention(options.keepBytes)
   const found = readLedger(store, reader)
   const startedAt = options.clock()
+  // A clock that was killed shows up to its interval too little: no lease may live longer for that.
+  const unseen = found.clock > 0 ? CLOCK_MS / 1000 : 0
   const batches = new Map<string, Open>()
   /** Replies kept of each attempt under way. */
   const turns = new Map<string, number>()
@@ -74,7 +76,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
   heart.unref()
 
   function now(): number {
-    return found.clock + options.clock() - startedAt
+    return found.clock + unseen + options.clock() - startedAt
   }
 
   /** The clock goes along with every commit. */

@@ -218,6 +218,7 @@ const REJECTIONS: Record<number, LabelValue<'reject_reason'>> = {
   401: 'unauthorized',
   403: 'forbidden',
   404: 'not_found',
+  405: 'invalid',
   413: 'body_too_large',
   415: 'bad_content_type',
   422: 'invalid',

@@ -81,7 +81,7 @@ export const progressSchema = z
       in_flight: count,
       outcomes: z.partialRecord(z.enum(EPISODE_OUTCOMES), count),
       retried: z.partialRecord(z.enum(EPISODE_OUTCOMES), count),
-      mean_reward: z.number().nullable(),
+      mean_reward: z.number().nullable().describe('Over scored episodes, one each.'),
     }),
     groups: z.object({
       total: count,
@@ -98,6 +98,10 @@ export const progressSchema = z
       costs: z
         .object({ delivered: cost, replaced: cost, dropped: cost, retried: cost })
         .describe('Of the groups that are over; retried is a part of the other three.'),
+      mean_group_reward: z
+        .number()
+        .nullable()
+        .describe('Mean of the means of the groups that are over, whatever their scored members.'),
       mean_seconds: z
         .object({ delivered: z.number().nullable(), dropped: z.number().nullable() })
         .describe('From first attempt to verdict: where the two differ, fast tasks are preferred.'),

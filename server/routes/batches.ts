@@ -221,12 +221,12 @@ const events = route({
     204: { description: 'Nothing is left and nothing will come: an EventSource stops here' },
     410: { description: 'The next event is no longer kept' },
   },
-  handle({ context, params, query }, { service, closing }) {
+  handle({ context, params, query }, { service, closing, config }) {
     const log = service.events(params.id!)
     const after = Number(lastEventId(context.req.header('last-event-id')) ?? query.after)
     checkResume(log, after)
     if (log.ended && after === log.newest && after > 0) return context.body(null, 204)
-    return context.body(eventStream(log, after, closing), 200, {
+    return context.body(eventStream(log, after, closing, 1000 * config.server.heartbeat_s), 200, {
       'content-type': 'text/event-stream',
       'cache-control': 'no-store',
       // Tells nginx not to hold events back.

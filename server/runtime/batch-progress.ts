@@ -10,11 +10,7 @@ export function episodeProgress(groups: readonly GroupRun[]): BatchProgress['epi
   const members = groups.flatMap((group) =>
     group.state.members.map((member) => ({ group, member })),
   )
-  const rewards = groups.flatMap((group) =>
-    [...group.results.values()].flatMap(({ outcome, header }) =>
-      isScored(outcome) && header?.reward != null ? [header.reward] : [],
-    ),
-  )
+  const rewards = groups.flatMap(rewardsOf)
   const ended = members.filter(({ member }) => member.phase === 'ended')
   const flying = members.filter(({ member }) => member.phase !== 'ended' && memberStarted(member))
   return {
@@ -24,7 +20,7 @@ export function episodeProgress(groups: readonly GroupRun[]): BatchProgress['epi
     in_flight: flying.length,
     outcomes: tally(ended.flatMap(({ member }) => member.outcome ?? [])),
     retried: groups.reduce((sums, group) => added(sums, group.retried), {}),
-    mean_reward: rewards.length === 0 ? null : moments(rewards, 'population').mean,
+    mean_reward: meanOf(rewards),
   }
 }
 
@@ -48,6 +44,7 @@ export function groupProgress(
       ),
       retried: lessFinal(settled),
     },
+    mean_group_reward: meanOf(settled.flatMap((group) => meanOf(rewardsOf(group)) ?? [])),
     mean_seconds: {
       delivered: meanSeconds(settled.filter(({ settled }) => settled?.as === 'ready')),
       dropped: meanSeconds(settled.filter(({ settled }) => settled?.as === 'dropped')),
@@ -94,9 +91,19 @@ function lessFinal(groups: readonly GroupRun[]): GroupCost {
   }
 }
 
+/** Of its scored members. */
+function rewardsOf({ results }: GroupRun): number[] {
+  return [...results.values()].flatMap(({ outcome, header }) =>
+    isScored(outcome) && header?.reward != null ? [header.reward] : [],
+  )
+}
+
 function meanSeconds(groups: readonly GroupRun[]): number | null {
-  const seconds = groups.flatMap(({ settled }) => settled?.seconds ?? [])
-  return seconds.length === 0 ? null : moments(seconds, 'population').mean
+  return meanOf(groups.flatMap(({ settled }) => settled?.seconds ?? []))
+}
+
+function meanOf(values: readonly number[]): number | null {
+  return values.length === 0 ? null : moments(values, 'population').mean
 }
 
 /** The first failure's own words; null where nothing failed. */

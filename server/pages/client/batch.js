@@ -103,7 +103,8 @@ function summary(batch) {
       ),
       legend([...Object.entries(episodes.outcomes), ['running', episodes.in_flight]]),
       facts([
-        ['mean reward', figure(episodes.mean_reward)],
+        ['mean reward over episodes', figure(episodes.mean_reward)],
+        ['mean reward over groups', figure(groups.mean_group_reward)],
         ...Object.entries(episodes.retried).map(([name, count]) => [
           `tried again: ${words(name)}`,
           count,

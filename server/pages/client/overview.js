@@ -82,7 +82,7 @@ function card(batch) {
     h('p.line', {}, [
       h('span', {}, `${groups.finished} of ${groups.total} groups`),
       h('span', {}, `${episodes.finished} of ${episodes.total} episodes`),
-      h('span', {}, `mean reward ${figure(episodes.mean_reward)}`),
+      h('span', {}, `mean reward ${figure(episodes.mean_reward)} over episodes`),
       h('span', {}, `${amount(tokens.completion)} tokens`),
       groups.finished > 0 && h('span', {}, `${wasted(batch)} not delivered`),
       h('span', {}, timing(state, seconds, groups)),
