@@ -6,9 +6,10 @@ import { createAccess } from './access.ts'
 import { createApp } from './app.ts'
 import type { Config } from './config.ts'
 import { openBoard, type SampledBoard } from './dash/sampler.ts'
+import { type Door, takeDoor } from './door.ts'
 import { openLmdbStore } from './ledger/lmdb-store.ts'
 import { openLedger } from './ledger/open-ledger.ts'
-import { type Listener, type ListenOptions, listen } from './listen.ts'
+import type { Listener } from './listen.ts'
 import { measuredBeside } from './metrics/measured-beside.ts'
 import { measuredLedger } from './metrics/measured-ledger.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
@@ -36,9 +37,9 @@ export interface Running {
 }
 
 /**
- * Opens the port first, so that a taken one is known at once, then loads threads and tasks; requests that come in
- * between wait. `onStoreFailed` is called when the ledger cannot be written any more: the process has to end then, and a
- * new one goes on from what is stored. `openStore` is what the ledger lies in where it has a folder. Throws PaddockError
+ * Loads threads and tasks behind the door, which is taken here where it is not open yet: requests that come in between
+ * wait. `onStoreFailed` is called when the ledger cannot be written any more: the process has to end then, and a new one
+ * goes on from what is stored. `openStore` is what the ledger lies in where it has a folder. Throws PaddockError
  * `invalid_config` where a port, pack, module or model folder cannot be had.
  */
 export async function serve(
@@ -46,18 +47,9 @@ export async function serve(
   log: Logger,
   onStoreFailed: () => void = () => {},
   openStore: typeof openLmdbStore = openLmdbStore,
+  taken: Door | null = null,
 ): Promise<Running> {
-  const gate = openGate()
-  const { host, port } = config.server
-  const listener = await listen({
-    host,
-    port,
-    maxConnections: config.limits.max_connections,
-    fetch: async (request, env) => (await gate.app).fetch(request, env),
-    upgrade: (request, socket, head) => {
-      gate.app.then((app) => app.upgrade(request, socket, head)).catch(() => socket.destroy())
-    },
-  })
+  const { listener, open } = taken ?? (await takeDoor(config))
   try {
     const house = await build(config, log, onStoreFailed, openStore)
     const closing = new AbortController()
@@ -78,7 +70,7 @@ export async function serve(
       onClose: house.metrics.socketClosed,
     })
     house.watchSockets(stream.bufferedBytes)
-    gate.open({ fetch: app.fetch, upgrade: stream.upgrade })
+    open({ fetch: app.fetch, upgrade: stream.upgrade })
     return { url: listener.url, close: () => close(config, listener, house, stream, closing) }
   } catch (error) {
     await listener.close(0)
@@ -240,16 +232,4 @@ async function close(
   await stream.close()
   await listener.close(Math.min(graceMs, 2000))
   await release()
-}
-
-/** What answers once the house is built. */
-type Opened = Required<Pick<ListenOptions, 'fetch' | 'upgrade'>>
-
-/** Requests that come before the house is built wait for it. */
-function openGate(): { app: Promise<Opened>; open(app: Opened): void } {
-  let open: (app: Opened) => void = () => {}
-  const app = new Promise<Opened>((resolve) => {
-    open = resolve
-  })
-  return { app, open: (opened) => open(opened) }
 }

@@ -1,7 +1,9 @@
 // `paddock serve`: the server until SIGTERM or SIGINT.
+import type { Logger } from 'pino'
 import type { Config } from '../config.ts'
+import { takeDoor } from '../door.ts'
 import { createLog } from '../log.ts'
-import { serve } from '../serve.ts'
+import type { Running } from '../serve.ts'
 
 /** Shorter ones are guessed. */
 const SAFE_TOKEN_LENGTH = 16
@@ -15,7 +17,7 @@ const LAST_ANSWERS_MS = 250
  */
 export async function runServe(config: Config): Promise<void> {
   const log = createLog(config)
-  const starting = serve(config, log, () => setTimeout(() => process.exit(1), LAST_ANSWERS_MS))
+  const starting = start(config, log)
   let signals = 0
   const stop = async (signal: NodeJS.Signals) => {
     if (++signals > 1) process.exit(1)
@@ -36,4 +38,12 @@ export async function runServe(config: Config): Promise<void> {
   if (tokens.some(({ token }) => token.length < SAFE_TOKEN_LENGTH))
     log.warn('a token is short enough to be guessed; "openssl rand -hex 32" makes a good one')
   log.info({ url, backends: Object.keys(config.backends), docs: `${url}/docs` }, 'listening')
+}
+
+/** The house is most of what there is to load: a taken port is told before that. */
+async function start(config: Config, log: Logger): Promise<Running> {
+  const door = await takeDoor(config)
+  const { serve } = await import('../serve.ts')
+  const endSoon = () => setTimeout(() => process.exit(1), LAST_ANSWERS_MS)
+  return serve(config, log, endSoon, undefined, door)
 }
