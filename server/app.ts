@@ -3,7 +3,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
-import { PaddockError } from '../protocol/errors.ts'
+import { type ErrorCode, PaddockError } from '../protocol/errors.ts'
 import { type Access, createAccess } from './access.ts'
 import { createCallbackSender } from './callback-sender.ts'
 import { withCallbacks } from './callbacks.ts'
@@ -26,7 +26,14 @@ import { VERSION } from './version.ts'
 
 export interface AppOptions {
   /** Told of each answered request; `route` is a path pattern, `other` where none matched. */
-  observe?(request: { method: string; route: string; status: number; seconds: number }): void
+  observe?(request: {
+    method: string
+    route: string
+    status: number
+    seconds: number
+    /** The code of the problem document that it was answered with. */
+    refusal: ErrorCode | null
+  }): void
   /** Told of each fault of the server, whose cause the client does not see. */
   onFault?(error: unknown, route: string): void
   /** Told of each try of a callback. */
@@ -74,8 +81,13 @@ export function createApp(service: Service, config: Config, options: AppOptions 
     context.set('route', 'other')
     await next()
     const seconds = (performance.now() - start) / 1000
-    const { method } = context.req
-    options.observe?.({ method, route: context.get('route'), status: context.res.status, seconds })
+    options.observe?.({
+      method: context.req.method,
+      route: context.get('route'),
+      status: context.res.status,
+      seconds,
+      refusal: context.get('refusal') ?? null,
+    })
   })
   app.use(
     methodNotAllowed({
@@ -124,6 +136,7 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   })
   app.onError((error, context) => {
     const problem = problemOf(error)
+    context.set('refusal', problem.code)
     // A client that goes away in the middle of its body is no fault of ours.
     const gone = context.req.raw.signal.aborted
     if (isFault(problem) && !gone) options.onFault?.(error, context.get('route'))

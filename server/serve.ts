@@ -58,7 +58,8 @@ export async function serve(
       access,
       closing: closing.signal,
       board: house.dashboard,
-      observe: ({ route, status, seconds }) => house.metrics.httpAnswered(route, status, seconds),
+      observe: ({ route, status, seconds, refusal }) =>
+        house.metrics.httpAnswered(route, status, seconds, refusal),
       onFault: (error, route) => log.error({ err: error, route }, 'a request failed'),
       onCallback: house.metrics.calledBack,
       onCallbackFailure: (batch, reason) => log.warn({ batch, reason }, 'a callback was not taken'),
@@ -115,11 +116,11 @@ async function build(
     const metrics: Metrics = createMetrics(lists, {
       pool: () => pool.stats(),
       queueDepth: () => ({ episodes: scheduler.waiting(), ...kept.standing() }),
+      oldest: () => ({ episode: scheduler.oldest(), ready: kept.oldestReady() }),
       queueCapacity: { batches: config.limits.max_batches, ready: config.limits.max_groups_ready },
       batches: () => rollouts.standing(),
       backendInFlight: (backend) => client.inFlight(backend),
       socketBytes: () => socketBytes(),
-      oldestReady: () => kept.oldestReady(),
       store: () => kept.volume(),
     })
     const hooks = {

@@ -103,6 +103,8 @@ export interface Service {
     pause?: boolean
   }): Promise<JsonObject>
   heartbeat(request: { step: number; checkpoint_step?: number }): JsonObject
+  /** Polar's trainer asked how a task stands, and was handed so many groups. */
+  polarPolled(groups: number): void
   /**
    * Grades a response that was sampled elsewhere as an episode of one turn. Throws `invalid_request` for a label that
    * names nothing, `invalid_task` for one that is no answer to grade by.

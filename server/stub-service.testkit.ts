@@ -55,6 +55,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       return { id: batch, done: log.ended } as never
     },
     batches: () => [],
+    polarPolled() {},
     async cancel(batch) {
       known(batch)
       note('cancel', batch)

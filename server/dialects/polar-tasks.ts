@@ -175,7 +175,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     const signal = new AbortController().signal
     for (;;) {
       const request = { max: 1, lease_s: 60, wait_s: 0 }
-      const { groups } = await service.lease(task.batch, request, 'msgpack', signal)
+      const form = { kind: 'polar' as const, task_id: task.task_id, metadata: task.metadata }
+      const { groups } = await service.lease(task.batch, request, form, signal)
       if (groups.length === 0) break
       const leases = { groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })) }
       await (task.delivered ? service.ack(task.batch, leases) : service.nack(task.batch, leases))
@@ -282,6 +283,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     async status(taskId) {
       await found
       const task = named(taskId)
+      service.polarPolled(task === 'ambiguous' || isUnderWay(task) ? 0 : 1)
       if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
       await task.admitted
       if (isUnderWay(task)) return running(task)

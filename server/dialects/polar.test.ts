@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { JsonObject } from '../../protocol/json.ts'
+import { scrape } from '../metrics/scrape.testkit.ts'
 import { arithmeticRequest, type House, openHouse } from '../testkit/house.testkit.ts'
 
 const CLIENT = fileURLToPath(new URL('./testdata/polar_bridge.py', import.meta.url))
@@ -354,6 +355,15 @@ test('metadata names the task where the settings of the agent do not', async () 
   )
   const { results } = await finished('by-metadata')
   expect(results[0]?.metadata).toMatchObject(metadata)
+})
+
+test("polls are counted as Polar's, by whether they were answered with a group", async () => {
+  await post('/rollout/task/submit', task('polled', {}))
+  const polls = async (result: string) =>
+    (await scrape(house.url)).sum('trainer_polls_total', { dialect: 'polar', result })
+  const before = await polls('groups')
+  await finished('polled')
+  expect(await polls('groups')).toBe(before + 1)
 })
 
 test('what dashboards read is there', async () => {

@@ -31,11 +31,18 @@ async function watched(answer: Answer) {
   })
   const lists = { env: ['office'], backend: ['main'], component: {}, version: '1', node: 'v20' }
   const metrics = createMetrics(lists, {
-    pool: () => ({ threads: 1, busy: 0, starting: 0, queued: 0, busySeconds: [0] }),
+    pool: () => ({
+      threads: 1,
+      busy: 0,
+      starting: 0,
+      queued: 0,
+      oldestQueued: 0,
+      busySeconds: [0],
+    }),
     queueDepth: () => ({ episodes: 0, ready: 0, leased: 0 }),
     queueCapacity: { batches: 1, ready: 1 },
-    batches: () => ({ open: 0, heldBytes: 0, paused: new Set<never>() }),
-    oldestReady: () => 0,
+    batches: () => ({ open: 0, oldest: 0, heldBytes: 0, paused: new Set<never>() }),
+    oldest: () => ({ episode: 0, ready: 0 }),
     backendInFlight: () => 0,
     socketBytes: () => 0,
     store: () => null,

@@ -45,6 +45,8 @@ export const LABEL_LISTS = {
   breaker_state: ['closed', 'open', 'half_open'],
   /** submit: open batches; episode: starts that wait for a slot; turn: jobs that wait for a thread; ready: finished groups. */
   queue: ['submit', 'episode', 'turn', 'ready'],
+  /** Whose items are bytes in memory: episodes of finished groups and of groups under way. */
+  held_queue: ['ready'],
   pool: ['turn'],
   thread_state: ['busy', 'idle', 'starting'],
   worker_exit: ['crash', 'oom', 'hang_killed'],
@@ -57,7 +59,7 @@ export const LABEL_LISTS = {
     'unauthorized',
     'forbidden',
     'draining',
-    'disk_full',
+    'rate_limited',
   ],
   ack_result: ['acked', 'late', 'unknown', 'duplicate', 'nacked'],
   resource: ['backend', 'worker'],
@@ -78,16 +80,20 @@ export const LABEL_LISTS = {
     'ws',
     'other',
   ],
-  /** The methods of the ledger. */
+  /** The methods of the ledger; other: an event of a batch, or a note. */
   store_op: ['submit', 'turn', 'seal', 'settle', 'lease', 'ack', 'nack', 'other'],
   /** First part of a record's key. */
   store_item: ['batch', 'event', 'group', 'delivery', 'blob', 'turn', 'other'],
+  /** group: one that was ready or leased. */
+  recovered_item: ['batch', 'group'],
   store_kind: ['db'],
-  pause_reason: ['operator', 'contract', 'waste', 'backend', 'disk', 'memory'],
+  /** disk: the ledger has no room, or its disk too little. */
+  pause_reason: ['operator', 'contract', 'waste', 'disk'],
   /** silent: nothing was graded, as where the backend is down. */
   canary_result: ['passed', 'refused', 'silent'],
+  /** What a nack gives as its reason, where that is one of these words. */
   skip_reason: ['zero_advantage', 'contract', 'stale', 'filtered', 'overlong', 'other'],
-  dialect: ['native', 'slime', 'polar', 'other'],
+  dialect: ['native', 'slime', 'polar'],
   poll_result: ['groups', 'empty'],
   callback_result: ['delivered', 'retried', 'failed'],
   /** Whom a turn asks beside the policy. */

@@ -38,6 +38,8 @@ export function measuredLedger(
   return {
     ...ledger,
     submit: (entry) => timed('submit', ledger.submit(entry)),
+    tell: (...told) => timed('other', ledger.tell(...told)),
+    keepNote: (...note) => timed('other', ledger.keepNote(...note)),
     turn: (...kept) => timed('turn', ledger.turn(...kept)),
     end: (...kept) => timed('seal', ledger.end(...kept)),
     settle: (batch, groups, apply) =>

@@ -17,9 +17,15 @@ export interface MetricsSources {
   pool(): PoolStats
   queueDepth(): { episodes: number; ready: number; leased: number }
   queueCapacity: { batches: number; ready: number }
-  batches(): { open: number; heldBytes: number; paused: ReadonlySet<LabelValue<'pause_reason'>> }
-  /** Seconds since the oldest group became ready that waits for its first lease. */
-  oldestReady(): number
+  batches(): {
+    open: number
+    /** Seconds since the oldest open one was submitted, 0 where none is. */
+    oldest: number
+    heldBytes: number
+    paused: ReadonlySet<LabelValue<'pause_reason'>>
+  }
+  /** Seconds that the oldest has waited, 0 where none does: a start for its slot, a group for its first lease. */
+  oldest(): { episode: number; ready: number }
   backendInFlight(backend: string): number
   socketBytes(): number
   /** Null where the ledger keeps nothing on disk. */
@@ -43,7 +49,7 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
   let busySeconds = 0
   let loop = performance.eventLoopUtilization()
   series.beforeScrape(() => {
-    const { threads, busy, starting, queued, busySeconds: spent } = sources.pool()
+    const { threads, busy, starting, queued, oldestQueued, busySeconds: spent } = sources.pool()
     const states = { busy, starting, idle: threads - busy - starting }
     for (const state of ['busy', 'starting', 'idle'] as const)
       series.set('pool_threads', { pool: 'turn', state }, states[state])
@@ -61,7 +67,9 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
     series.set('queue_capacity', { queue: 'submit' }, queueCapacity.batches)
     series.set('queue_capacity', { queue: 'ready' }, queueCapacity.ready)
     series.set('queue_bytes', { queue: 'ready' }, batches.heldBytes)
-    series.set('queue_oldest_age_seconds', { queue: 'ready' }, sources.oldestReady())
+    const ages = { submit: batches.oldest, turn: oldestQueued, ...sources.oldest() }
+    for (const queue of LABEL_LISTS.queue)
+      series.set('queue_oldest_age_seconds', { queue }, ages[queue])
     series.set('leases_active', {}, leased)
     for (const reason of LABEL_LISTS.pause_reason)
       series.set('admission_paused', { reason }, batches.paused.has(reason) ? 1 : 0)

@@ -1,5 +1,6 @@
 // What happens in the machinery, as the series of the catalogue count it: backends, tools, delivery, trainers, our edge, the ledger.
 import type { Mode } from '../../protocol/batch.ts'
+import type { ErrorCode } from '../../protocol/errors.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import type { Settlement } from '../../protocol/outcomes.ts'
 import type { Spent } from '../runtime/timed-environment.ts'
@@ -49,12 +50,13 @@ export interface ServingEvents {
   /** A trainer was heard of; unix seconds. */
   trainerSeen(at: number): void
   heartbeat(step: number, checkpointStep: number | null, at: number): void
-  trainerSkipped(reason: LabelValue<'skip_reason'>, groups: number): void
+  /** Groups that a trainer gave back; `reason` in its own words. */
+  trainerSkipped(reason: string, groups: number): void
   policyVersion(version: number): void
   /** Tokens that a batch may sample at most. */
   budgeted(tokens: number): void
-  /** One answered request of our own HTTP; `route` is a path pattern. */
-  httpAnswered(route: string, status: number, seconds: number): void
+  /** One answered request of our own HTTP; `route` is a path pattern, `refusal` the code of its problem document. */
+  httpAnswered(route: string, status: number, seconds: number, refusal: ErrorCode | null): void
   socketOpened(): void
   socketClosed(code: number): void
   /** One commit of the ledger. */
@@ -62,7 +64,7 @@ export interface ServingEvents {
   commitFailed(op: LabelValue<'store_op'>): void
   /** A damaged record of the ledger, by its key. */
   quarantined(key: string): void
-  recovered(item: LabelValue<'store_item'>, count: number): void
+  recovered(item: LabelValue<'recovered_item'>, count: number): void
   draining(): void
 }
 
@@ -152,17 +154,19 @@ export function createServingEvents(series: Series, backends: readonly string[])
       series.set('trainer_checkpoint_step', {}, checkpoint)
       series.set('trainer_last_seen_timestamp_seconds', {}, at)
     },
-    trainerSkipped: (reason, groups) =>
-      series.inc('trainer_skipped_groups_total', { reason }, groups),
+    trainerSkipped(said, groups) {
+      const reason = LABEL_LISTS.skip_reason.find((known) => known === said) ?? 'other'
+      series.inc('trainer_skipped_groups_total', { reason }, groups)
+    },
     policyVersion: (version) => series.set('policy_version', {}, version),
     budgeted(tokens) {
       budget += tokens
       series.set('budget_tokens_limit', {}, budget)
     },
-    httpAnswered(route, status, seconds) {
+    httpAnswered(route, status, seconds, refusal) {
       const code = httpCode(status)
       series.observe('http_request_duration_seconds', { route: routeOf(route), code }, seconds)
-      const reason = rejectReason(status)
+      const reason = rejectReason(status, refusal)
       if (reason) series.inc('requests_rejected_total', { reason })
     },
     socketOpened() {
@@ -222,13 +226,20 @@ const REJECTIONS: Record<number, LabelValue<'reject_reason'>> = {
   413: 'body_too_large',
   415: 'bad_content_type',
   422: 'invalid',
-  429: 'queue_full',
-  503: 'draining',
-  507: 'disk_full',
 }
 
-function rejectReason(status: number): LabelValue<'reject_reason'> | null {
-  return REJECTIONS[status] ?? null
+/** Codes that share a status. What failed in mid-work (not graded, not kept) was no refusal. */
+const REJECTED_CODES: Partial<Record<ErrorCode, LabelValue<'reject_reason'>>> = {
+  queue_full: 'queue_full',
+  too_many_requests: 'rate_limited',
+  draining: 'draining',
+}
+
+function rejectReason(
+  status: number,
+  refusal: ErrorCode | null,
+): LabelValue<'reject_reason'> | null {
+  return (refusal && REJECTED_CODES[refusal]) ?? REJECTIONS[status] ?? null
 }
 
 function closeCode(code: number): LabelValue<'ws_close'> {

@@ -63,7 +63,7 @@ export const progressSchema = z
     admission: z
       .enum(['open', 'held', 'paused'])
       .describe(
-        'held: too many finished groups wait to be leased; paused: the backend is, or see pause.',
+        'held: too many finished groups wait to be leased, or the ledger has no room; paused: the backend is, or see pause.',
       ),
     pause: z
       .object({ reason: z.enum(PAUSE_REASONS), group: z.string(), message: z.string() })

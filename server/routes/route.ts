@@ -2,6 +2,7 @@
 import type { Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
+import type { ErrorCode } from '../../protocol/errors.ts'
 import { parseJsonBody } from '../../protocol/json-body.ts'
 import { requireRole } from '../access.ts'
 import type { CallbackSender } from '../callback-sender.ts'
@@ -24,8 +25,10 @@ export interface Edge {
   onCallbackFailure(batch: string, reason: string): void
 }
 
-/** `roles`: what the caller's token may; `route`: the path pattern that matched, for metrics. */
-export type App = Hono<{ Variables: { roles: readonly Role[]; route: string } }>
+/** `roles`: what the caller's token may; for metrics `route`, the path pattern that matched, and `refusal`. */
+export type App = Hono<{
+  Variables: { roles: readonly Role[]; route: string; refusal?: ErrorCode }
+}>
 
 export interface Answer {
   description: string

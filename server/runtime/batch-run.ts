@@ -26,6 +26,8 @@ export interface BatchRun {
   isDone(): boolean
   /** No group is under way any more: all that will ever be ready is. */
   isPlayed(): boolean
+  /** When it was submitted, seconds of the ledger's clock. */
+  startedAt: number
   /** When a group's first attempt began, seconds of the ledger's clock; null for a group that has none. */
   begunAt(group: string): number | null
   /** Why no further group of it starts until it is resumed. */
@@ -155,6 +157,7 @@ export function startBatch(plan: BatchPlan, world: BatchWorld, past: Past | null
     evaluated: () => groups.filter((group) => group.settled).map(evaluatedTask),
     isPlayed,
     isDone,
+    startedAt,
     begunAt: (id) => groups.find((group) => group.id === id)?.startedAt ?? null,
     pause: admission.pause,
     async resume() {

@@ -10,6 +10,8 @@ export interface Queued {
 
 export interface JobQueue<Waiting extends Queued> {
   size(): number
+  /** All that wait. */
+  all(): Waiting[]
   /** Whether a job waits that has not failed yet. */
   hasFresh(): boolean
   /** To the end of its kind. */
@@ -37,6 +39,7 @@ export function createJobQueue<Waiting extends Queued>(): JobQueue<Waiting> {
 
   return {
     size: () => urgent.length + turns.length,
+    all: () => [...urgent, ...turns],
     hasFresh: () => [urgent, turns].some((list) => list.some(({ tries }) => tries === 0)),
     push: (job) => void listOf(job).push(job),
     putBack(jobs) {

@@ -51,11 +51,11 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
     }
   }
 
-  function tellAcknowledged(results: readonly AckResult[]): void {
+  function tellAcknowledged(results: readonly AckResult[], reason = ''): void {
     metrics.trainerSeen(world.now())
     for (const result of results) metrics.acknowledged(result)
     const nacked = results.filter((result) => result === 'nacked').length
-    if (nacked > 0) metrics.trainerSkipped('other', nacked)
+    if (nacked > 0) metrics.trainerSkipped(reason, nacked)
   }
 
   /** Versions between the announced one and a group's oldest; null where one of them is unknown. */
@@ -106,7 +106,12 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
     async lease(id, request, form, signal) {
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
-      metrics.trainerSeen(world.now())
+      const native = form === 'json' || form === 'msgpack'
+      // Polar's tasks take their group when they end: no trainer has asked.
+      if (native || form.kind !== 'polar') {
+        metrics.trainerSeen(world.now())
+        metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
+      }
       for (const { record, lease } of leased)
         metrics.leased({
           mode: run.plan.request.mode,
@@ -114,8 +119,6 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
           staleness: staleness(run, record.head.policy.version_min),
         })
       const done = leased.length === 0 && run.isDone()
-      const native = form === 'json' || form === 'msgpack'
-      metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
       const groups = leased.map((group) => envelope(group, !native))
       const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
       const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {
@@ -145,10 +148,10 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
     },
 
-    async nack(id, { groups }) {
+    async nack(id, { groups, reason }) {
       runOf(id)
       const results = await ledger.nack(id, groups)
-      tellAcknowledged(results)
+      tellAcknowledged(results, reason)
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
     },
   }

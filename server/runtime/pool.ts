@@ -42,6 +42,8 @@ export interface PoolStats {
   busy: number
   starting: number
   queued: number
+  /** Seconds since the oldest of them came; 0 where none waits. */
+  oldestQueued: number
   /** Seconds spent on jobs so far, by thread; one that was replaced goes on where the lost one ended. */
   busySeconds: number[]
 }
@@ -82,6 +84,8 @@ interface Waiting extends Job {
   /** Threads that it was lost with. From the first on it runs alone, so that no other job is lost with it. */
   tries: number
   givenUp: boolean
+  /** When it came, milliseconds. */
+  since: number
   /** Where it failed last: another thread is preferred. */
   avoid: Place | null
   resolve: (out: never) => void
@@ -288,7 +292,17 @@ export function createPool(options: PoolOptions): Pool {
       if (closed) return Promise.reject(new PaddockError('draining', 'the server is stopping'))
       if (patience?.ended()) return Promise.reject(new GivenUp(kind))
       return new Promise((resolve, reject) => {
-        const waiting = { kind, input, tries: 0, givenUp: false, avoid: null, resolve, reject }
+        const since = performance.now()
+        const waiting = {
+          kind,
+          input,
+          tries: 0,
+          givenUp: false,
+          since,
+          avoid: null,
+          resolve,
+          reject,
+        }
         patience?.onEnd(() => {
           waiting.givenUp = true
           queue.remove(waiting)
@@ -303,6 +317,9 @@ export function createPool(options: PoolOptions): Pool {
       busy: places.filter(({ busySince }) => busySince !== null).length,
       starting: places.filter(({ state }) => state === 'starting').length,
       queued: queue.size(),
+      oldestQueued: queue
+        .all()
+        .reduce((most, { since }) => Math.max(most, (performance.now() - since) / 1000), 0),
       busySeconds: places.map((place) => place.busySeconds + busyFor(place)),
     }),
     async ready() {

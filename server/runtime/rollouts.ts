@@ -40,7 +40,12 @@ export interface Rollouts extends Service {
   /** Takes up what the ledger has from before; to be called once, before anything else. */
   restore(): Promise<void>
   /** Batches that are not done, bytes of episodes whose groups have not left, and why some batch starts no group. */
-  standing(): { open: number; heldBytes: number; paused: Set<'operator' | 'contract' | 'waste'> }
+  standing(): {
+    open: number
+    oldest: number
+    heldBytes: number
+    paused: Set<'operator' | 'contract' | 'waste' | 'disk'>
+  }
   /** No new batch is taken and no new episode starts; resolves when what runs has ended or `graceMs` is over. */
   drain(graceMs: number): Promise<void>
 }
@@ -96,6 +101,24 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       throw new PaddockError('draining', 'the server is stopping; submit to another one')
     const full = shares.refusal(submitting.size)
     if (full !== null) throw new PaddockError('queue_full', full)
+  }
+
+  function openBatches(): { open: number; oldest: number } {
+    const open = [...runs.values()].filter((run) => !run.isDone())
+    const ages = open.map(({ startedAt }) => ledger.now() - startedAt)
+    return { open: open.length, oldest: Math.max(0, ...ages) }
+  }
+
+  /** Why no group of it starts. */
+  function pausesOf(run: BatchRun, full: boolean): ('operator' | 'contract' | 'waste' | 'disk')[] {
+    const own = run.pause()?.reason
+    const told = !run.isPlayed() && board.of(run.plan.policy.backend).paused
+    const held = !run.isPlayed() && full
+    return [
+      ...(own ? [own] : []),
+      ...(told ? ['operator' as const] : []),
+      ...(held ? ['disk' as const] : []),
+    ]
   }
 
   async function forgetOldBatches(): Promise<void> {
@@ -256,17 +279,19 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       return { step, checkpoint_step: checkpoint }
     },
 
-    standing: () => ({
-      open: [...runs.values()].filter((run) => !run.isDone()).length,
-      heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
-      paused: new Set(
-        [...runs.values()].flatMap((run) => {
-          const reason = run.pause()?.reason
-          const told = !run.isPlayed() && board.of(run.plan.policy.backend).paused
-          return [...(reason ? [reason] : []), ...(told ? ['operator' as const] : [])]
-        }),
-      ),
-    }),
+    polarPolled(groups) {
+      metrics.trainerSeen(world.now())
+      metrics.trainerPolled('polar', groups)
+    },
+
+    standing() {
+      const full = shares.isLedgerFull()
+      return {
+        ...openBatches(),
+        heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
+        paused: new Set([...runs.values()].flatMap((run) => pausesOf(run, full))),
+      }
+    },
     grade: (asked) => gradeResponse(asked, world),
     parse: (line) => pool.run('parse', line),
     advantages: (line) => pool.run('advantages', line),
@@ -280,6 +305,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
     async drain(graceMs) {
       draining = true
+      shares.stop()
       metrics.draining()
       leasing.stop()
       scheduler.pause(true)

@@ -1,5 +1,5 @@
 // The scheduler: never more than its capacity, fair over batches, in order within one, and held without starving.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { createScheduler, type Start } from './scheduler.ts'
 
 /** Starts that end when told to. */
@@ -72,4 +72,22 @@ test('a held batch goes on with its groups and starts none, a paused one starts 
   scheduler.gate('a', 'open')
   scheduler.gate('c', 'open')
   expect(started).toEqual(['a new group of b', 'a again', 'a new group', 'c under way'])
+})
+
+test('it tells how long the oldest start has waited, wherever it stands', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  try {
+    const scheduler = createScheduler(1)
+    const { start, end } = recorder()
+    for (const name of ['a1', 'a2']) scheduler.enqueue('a', start(name))
+    vi.advanceTimersByTime(3000)
+    scheduler.enqueue('a', start('a0'), 'first')
+    expect(scheduler.oldest()).toBe(3)
+    await end('a1')
+    await end('a0')
+    await end('a2')
+    expect(scheduler.oldest()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
 })

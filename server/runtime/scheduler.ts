@@ -23,6 +23,8 @@ export interface Scheduler {
   gateOf(batch: string): Gate
   running(): number
   waiting(): number
+  /** Seconds since the oldest start came that waits; 0 where none does. */
+  oldest(): number
   /** Resolves when nothing runs and nothing could start. */
   idle(): Promise<void>
 }
@@ -31,6 +33,7 @@ export interface Scheduler {
 export function createScheduler(capacity: number): Scheduler {
   /** Batches that have something to start, in the order of their next turn. */
   const queues = new Map<string, Start[]>()
+  const since = new WeakMap<Start, number>()
   const whenIdle: (() => void)[] = []
   let running = 0
   let paused = false
@@ -72,6 +75,7 @@ export function createScheduler(capacity: number): Scheduler {
 
   return {
     enqueue(batch, start, place = 'last') {
+      since.set(start, performance.now())
       const queue = queues.get(batch)
       if (!queue) queues.set(batch, [start])
       else if (place === 'first') queue.unshift(start)
@@ -95,6 +99,12 @@ export function createScheduler(capacity: number): Scheduler {
     gateOf: (batch) => gates.get(batch) ?? 'open',
     running: () => running,
     waiting: () => [...queues.values()].reduce((sum, queue) => sum + queue.length, 0),
+    oldest() {
+      const now = performance.now()
+      return [...queues.values()]
+        .flat()
+        .reduce((most, start) => Math.max(most, (now - (since.get(start) ?? now)) / 1000), 0)
+    },
     idle() {
       return new Promise((resolve) => {
         whenIdle.push(resolve)

@@ -11,9 +11,18 @@ export interface Shares {
   apply(): void
   /** The gate of one batch where `open` are played. */
   gateOf(plan: BatchPlan, open: number): Gate
+  /** Whether the ledger has no room for what another group would write; looked at once a second. */
+  isLedgerFull(): boolean
+  /** Nothing is looked at any more. */
+  stop(): void
   /** Why no other batch is taken now, as a sentence; `submitting` are on their way in. Null where there is room. */
   refusal(submitting: number): string | null
 }
+
+/** Asking a disk for its room may take its time, and gates are drawn with each delivery. */
+const LOOK_MS = 1000
+/** Room comes from anywhere, and nobody tells of it. */
+const LOOK_AGAIN_MS = 2000
 
 interface SharesWorld {
   runs: ReadonlyMap<string, BatchRun>
@@ -24,10 +33,26 @@ interface SharesWorld {
 }
 
 export function createShares({ runs, ledger, board, scheduler, limits }: SharesWorld): Shares {
+  let looked = { at: Number.NEGATIVE_INFINITY, full: false }
+  let timer: ReturnType<typeof setTimeout> | null = null
+  let stopped = false
+
   function apply(): void {
     const open = [...runs.values()].filter((run) => !run.isPlayed())
     const unread = playedButUnread()
     for (const { plan } of open) scheduler.gate(plan.id, gateOf(plan, open.length, unread))
+    if (timer || stopped || open.length === 0 || !looked.full) return
+    timer = setTimeout(() => {
+      timer = null
+      apply()
+    }, LOOK_AGAIN_MS)
+    timer.unref()
+  }
+
+  function isLedgerFull(): boolean {
+    const now = performance.now()
+    if (!stopped && now - looked.at >= LOOK_MS) looked = { at: now, full: ledger.full() !== null }
+    return looked.full
   }
 
   /**
@@ -41,7 +66,7 @@ export function createShares({ runs, ledger, board, scheduler, limits }: SharesW
   ): Gate {
     if (board.of(asked.backend).paused) return 'paused'
     // What has started goes on: its groups may be good ones.
-    if (runs.get(id)?.pause()) return 'held'
+    if (runs.get(id)?.pause() || isLedgerFull()) return 'held'
     const { ready, leased } = ledger.deliveries(id)
     const { max_groups_ready, max_bytes } = limits
     const tooMany = ready >= Math.max(1, Math.floor((max_groups_ready - waiting.groups) / open))
@@ -73,6 +98,11 @@ export function createShares({ runs, ledger, board, scheduler, limits }: SharesW
   return {
     apply,
     gateOf,
+    isLedgerFull,
+    stop() {
+      stopped = true
+      if (timer) clearTimeout(timer)
+    },
     refusal(submitting) {
       const { max_batches, max_groups_ready } = limits
       const open = [...runs.values()].filter((run) => !run.isDone())

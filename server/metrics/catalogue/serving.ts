@@ -37,8 +37,12 @@ export const TOOLS = {
 export const CAPACITY = {
   queue_depth: gauge('queue', 'items', 'Items that wait'),
   queue_capacity: gauge('queue', 'items', 'Items that may wait; 0 where nothing bounds them'),
-  queue_bytes: gauge('queue', 'bytes', 'Bytes held by what waits'),
-  queue_oldest_age_seconds: gauge('queue', 'seconds', 'Age of the oldest item that waits'),
+  queue_bytes: gauge('queue:held_queue', 'bytes', 'Bytes held by what waits'),
+  queue_oldest_age_seconds: gauge(
+    'queue',
+    'seconds',
+    'Age of the oldest item that waits; 0 where none does',
+  ),
   pool_threads: gauge('pool state:thread_state', 'threads', 'Worker threads by state'),
   pool_busy_seconds_total: counter(
     'pool',
@@ -225,7 +229,7 @@ export const STORE = {
     'Records whose checksum failed, set aside',
   ),
   recovered_items_total: counter(
-    'item:store_item',
+    'item:recovered_item',
     'items',
     'Items found and resumed at the start',
   ),
