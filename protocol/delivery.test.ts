@@ -63,6 +63,7 @@ const envelope = fc
           advantage: 0.5,
           counts: NO_COUNTS,
           turns,
+          seconds: { queued: 0.5, reset: 0.25, turns: 4, grading: 0.125 },
         },
         row: blob.slice(0, rowBytes),
       }

@@ -92,6 +92,17 @@ export type ShapingStep =
     }
   | { kind: 'overlong' | 'length'; length: number; penalty: number }
 
+/**
+ * Wall seconds of the attempt that counts: waiting for a place, its reset, its turns until the last answer, and what
+ * followed on that: playing and grading it. What went before a restart of the server is in none of them.
+ */
+export interface EpisodeSeconds {
+  queued: number
+  reset: number
+  turns: number
+  grading: number
+}
+
 export interface DeliveredEpisode {
   id: string
   index: number
@@ -105,6 +116,8 @@ export interface DeliveredEpisode {
   advantage: number | null
   counts: TurnCounts
   turns: DeliveredTurn[]
+  /** Null for an episode that was never played, and in ledgers that did not keep it. */
+  seconds: EpisodeSeconds | null
   grade: JsonObject | null
   samples: Sample[]
 }

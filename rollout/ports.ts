@@ -1,6 +1,11 @@
 // What the engine's runtime needs from the world beside the policy: a store that keeps what has happened.
 import type { GroupCost } from '../protocol/batch.ts'
-import type { AckResult, DeliveredEpisode, DeliveredGroup } from '../protocol/group.ts'
+import type {
+  AckResult,
+  DeliveredEpisode,
+  DeliveredGroup,
+  EpisodeSeconds,
+} from '../protocol/group.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from '../protocol/outcomes.ts'
 import type { EpisodeHeader, KeptEpisode, SealedEpisode } from '../protocol/sealed.ts'
@@ -63,6 +68,8 @@ export interface AttemptEnd {
   reason: string | null
   header: EpisodeHeader | null
   cost: GroupCost
+  /** Absent in older ledgers. */
+  seconds?: EpisodeSeconds
 }
 
 /** A group that is finished and how it leaves its batch. */

@@ -382,7 +382,7 @@ describe('a ledger that the first schema wrote', () => {
 })
 
 /** Maps whose names are free, and what need not be known. */
-const OPEN = 'components metadata grade outcomes verdicts explanation level'.split(' ')
+const OPEN = 'components metadata grade outcomes verdicts explanation level seconds'.split(' ')
 
 /** Names and kinds of all that a value holds. */
 function shapeOf(value: unknown): unknown {

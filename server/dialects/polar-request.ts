@@ -10,7 +10,21 @@ import { foreignBatch } from './foreign-batch.ts'
 
 type PolarSettings = Config['dialects']['polar']
 
-const seconds = z.number().gt(0).max(86_400)
+/** Our own limits, which Polar's server does not have: what is longer is cut, as a refusal ends the training. */
+const LONGEST_S = 86_400
+const MOST_TURNS = 1000
+
+const seconds = z.number().gt(0)
+/** Polar's server reads text as a number where it is one. */
+const secondsOrText = z.union([
+  seconds,
+  z
+    .string()
+    .trim()
+    .regex(/^\+?\d*\.?\d+(e[+-]?\d+)?$/i, 'expected a number of seconds')
+    .transform(Number)
+    .pipe(seconds),
+])
 
 /** Unknown keys are ignored, as Polar's own server does; `runtime`, `builder` and `evaluator` are for its sandboxes. */
 const taskSchema = z.looseObject({
@@ -18,7 +32,7 @@ const taskSchema = z.looseObject({
   instruction: z.string(),
   num_samples: z.int().min(1).max(1024).default(1),
   early_stop_min_usable_sessions: z.int().min(1).nullish(),
-  timeout_seconds: seconds.default(600),
+  timeout_seconds: secondsOrText.default(600),
   agent: z.looseObject({
     harness: z.string().nullish(),
     settings: z
@@ -74,7 +88,7 @@ export function polarBatch(id: string, task: PolarTask, config: Config): BatchRe
   const { seed, step_limit, model_kwargs } = task.agent.settings ?? {}
   const { temperature, top_p, max_tokens } = model_kwargs ?? {}
   const { policy_version, agent_timeout, eval_sampling_seed_base: evalSeed } = task.metadata
-  const budget = Math.min(task.timeout_seconds, agent_timeout ?? task.timeout_seconds)
+  const budget = Math.min(task.timeout_seconds, agent_timeout ?? LONGEST_S, LONGEST_S)
   const named = { task: taskIdOf(task, settings), metadata: {}, ...(seed != null && { seed }) }
   const sampling = {
     ...(temperature != null && { temperature }),
@@ -91,11 +105,11 @@ export function polarBatch(id: string, task: PolarTask, config: Config): BatchRe
     policy: { ...request.policy, ...(policy_version != null && { version: policy_version }) },
     limits: {
       ...request.limits,
-      ...(step_limit != null && { max_turns: step_limit }),
+      ...(step_limit != null && { max_turns: Math.min(step_limit, MOST_TURNS) }),
       turn_timeout_s: budget,
       episode_timeout_s: budget,
       // The client has no limit of the group: what waits in our queue must not run into one.
-      group_timeout_s: 86_400,
+      group_timeout_s: LONGEST_S,
     },
     groups: {
       ...request.groups,

@@ -1,6 +1,6 @@
 // A stored group as Polar's TaskResult: one session an episode, in their places, one trace a sample. Runs in a worker.
 import { type GroupEnvelope, groupObject } from '../../protocol/delivery.ts'
-import type { DeliveredEpisode, Sample } from '../../protocol/group.ts'
+import type { DeliveredEpisode, EpisodeSeconds, Sample } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type EpisodeOutcome, isScored } from '../../protocol/outcomes.ts'
 import type { LogprobForm } from './polar-logprobs.ts'
@@ -12,6 +12,8 @@ export interface PolarForm {
   /** The task's own metadata, which every session echoes. */
   metadata: JsonObject
   logprobs: LogprobForm
+  /** Scored episodes that are enough; null where all were wanted. */
+  enough: number | null
 }
 
 /** The parts of a trajectory that a trace shows. */
@@ -50,16 +52,23 @@ export function polarBody(
  */
 export function polarResults(
   group: GroupEnvelope,
-  { task_id, metadata, logprobs }: PolarForm,
+  { task_id, metadata, logprobs, enough }: PolarForm,
 ): Uint8Array {
   const { episodes, ...head } = groupObject(group)
+  const stopped = enough !== null && head.stats.scored >= enough
   const results = episodes.map((episode, place) => {
-    const own = { ...metadata, paddock: about(head, episode) }
-    if (!isScored(episode.outcome))
-      return failedSession(task_id, episode.id, episode.outcome, episode.reason, own)
+    const { id, outcome, reason, seconds } = episode
+    const straggler = stopped && outcome === 'aborted'
+    const own = {
+      ...metadata,
+      ...(straggler && earlyStop(seconds)),
+      paddock: about(head, episode),
+    }
+    if (!isScored(outcome)) return failedSession(task_id, id, outcome, reason, own, seconds)
     const text = group.episodes[place]?.trajectory
     const record = text ? (JSON.parse(new TextDecoder().decode(text)) as Trajectory) : null
-    return session(task_id, episode.id, 'COMPLETED', null, own, traces(episode, record, logprobs))
+    const played = traces(episode, record, logprobs)
+    return session(task_id, id, 'COMPLETED', null, own, played, seconds)
   })
   const body = polarBody(task_id, 'completed', results.length, results.length, results)
   return new TextEncoder().encode(JSON.stringify(body))
@@ -72,9 +81,17 @@ export function failedSession(
   outcome: EpisodeOutcome,
   reason: string | null,
   metadata: JsonObject,
+  seconds: EpisodeSeconds | null = null,
 ): JsonObject {
   const status = outcome === 'timeout' ? 'TIMEOUT' : 'ERROR'
-  return session(taskId, episode, status, `${outcome}: ${reason ?? 'no reason'}`, metadata, [])
+  const error = `${outcome}: ${reason ?? 'no reason'}`
+  return session(taskId, episode, status, error, metadata, [], seconds)
+}
+
+/** By this the client's figures tell a straggler from a failure. */
+function earlyStop(seconds: EpisodeSeconds | null): JsonObject {
+  const elapsed = seconds ? sum(Object.values(seconds)) : 0
+  return { early_stop_cancelled: true, early_stop_elapsed_ms: 1000 * elapsed }
 }
 
 function session(
@@ -84,20 +101,33 @@ function session(
   error: string | null,
   metadata: JsonObject,
   traces: JsonObject[],
+  seconds: EpisodeSeconds | null,
 ): JsonObject {
   return {
     session_id: `sk-polar-${episode}`,
     task_id: taskId,
     status,
     trajectory: { status, metadata, traces, error },
-    // Its keys differ from one generation of the client to the next, and each forbids what it does not know. Those that
-    // all know have defaults, which is the truth here: there is no sandbox to start or to stop.
-    timing: {},
+    timing: timing(seconds),
     node_id: 'paddock',
     error,
     metadata,
   }
 }
+
+/** Each generation of the client forbids keys that it does not know: these four all know. */
+function timing(seconds: EpisodeSeconds | null): JsonObject {
+  const { queued, reset, turns, grading } = seconds ?? NEVER_PLAYED
+  return {
+    register_to_init_queue_ms: 1000 * queued,
+    init_ms: 1000 * reset,
+    run_ms: 1000 * turns,
+    postrun_ms: 1000 * grading,
+  }
+}
+const NEVER_PLAYED: EpisodeSeconds = { queued: 0, reset: 0, turns: 0, grading: 0 }
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
 
 function about(
   { verdict, contract, estimator, policy }: Omit<ReturnType<typeof groupObject>, 'episodes'>,

@@ -19,12 +19,15 @@ function failedService() {
   const dropped = { id: 'x.g0', verdict: 'infra', reason: 'infra_backend: the first reason' }
   const groups = { finished: 1, total: 1, dropped: [dropped] }
   const ended = [
-    { index: 0, outcome: 'infra_backend', reason: 'the connection broke' },
+    {
+      ...{ index: 0, outcome: 'infra_backend', reason: 'the connection broke' },
+      seconds: { queued: 1, reset: 0.5, turns: 2, grading: 0 },
+    },
     { index: 1, outcome: 'timeout', reason: 'the turn took too long' },
     { index: 2, outcome: 'ok', reason: null },
   ]
   const stub = createStubService({
-    progress: () => ({ groups }) as never,
+    progress: () => ({ groups, episodes: { finished: 3 } }) as never,
     groups: async () => ({ total: 1, groups: [{ members: ended }] }) as never,
   })
   return { ...stub, events: () => stub.log }
@@ -51,7 +54,12 @@ test('of a group that failed each session has its own outcome and reason, and wh
   const { tasks, submit } = open(taking)
   await submit(null)
   const body = JSON.parse(Buffer.from(await tasks.status('t')).toString()) as JsonObject
-  const results = body.results as { status: string; error: string }[]
+  const results = body.results as { status: string; error: string; timing: JsonObject }[]
+  expect(results.map(({ timing }) => Object.values(timing))).toEqual([
+    [1000, 500, 2000, 0],
+    [0, 0, 0, 0],
+    [0, 0, 0, 0],
+  ])
   expect(results.map(({ status, error }) => [status, error])).toEqual([
     ['ERROR', 'infra_backend: the connection broke'],
     ['TIMEOUT', 'timeout: the turn took too long'],
@@ -66,6 +74,25 @@ test('a poll that crosses the callback of its task is not answered with another 
   await submit('http://127.0.0.1:10/')
   expect(await status()).toBe('running')
   clock.seconds = 20
+  expect(await status()).toBe('completed')
+})
+
+test('a poll waits for the first try of the callback, which tells what the trainer can read', async () => {
+  let end = () => {}
+  const { tasks, submit } = open({
+    check: () => {},
+    send: (_, { onFailure }) =>
+      new Promise((resolve) => {
+        end = () => {
+          onFailure?.('nobody listens')
+          resolve(false)
+        }
+      }),
+  })
+  await submit('http://127.0.0.1:9/')
+  const status = async () => JSON.parse(Buffer.from(await tasks.status('t')).toString()).status
+  expect(await status()).toBe('running')
+  end()
   expect(await status()).toBe('completed')
 })
 

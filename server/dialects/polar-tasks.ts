@@ -41,6 +41,8 @@ interface Note {
   callback_url: string | null
   metadata: JsonObject
   samples: number
+  /** Absent in older ledgers. */
+  enough?: number | null
   digest: string
   submitted: number
 }
@@ -54,8 +56,9 @@ interface Task extends Note {
   finished: boolean
   /** Its result has been handed out: its callback was taken, or it was polled. */
   delivered: boolean
-  /** Its callback is still tried. */
+  /** Its callback is still tried, and none has been answered or broken off yet. */
   calling: boolean
+  untried: boolean
   /** Unix seconds when its callback was taken or given up. */
   calledAt: number | null
   /** Which form its trainer may read; null until a callback has been tried. */
@@ -137,10 +140,12 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
         const heard = hearingOf(status, body)
         form = forms.after(form, heard)
         task.logprobs = form
+        task.untried = false
         return heard === 'taken'
       },
       untilMs: UNDELIVERED * keepMs,
       onFailure(reason) {
+        task.untried = false
         onCallbackFailure(task.batch, reason)
         tell('callback.failed', task, { reason })
       },
@@ -189,8 +194,9 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     task: Task,
     logprobs: LogprobForm = task.logprobs ?? forms.now(),
   ): Promise<Uint8Array> {
-    const { task_id, metadata, samples } = task
-    const kept = await service.peek(task.batch, { kind: 'polar', task_id, metadata, logprobs })
+    const { task_id, metadata, samples, enough = null } = task
+    const form = { kind: 'polar', task_id, metadata, logprobs, enough } as const
+    const kept = await service.peek(task.batch, form)
     if (kept) return kept
     const dropped = service.progress(task.batch).groups.dropped[0]
     const verdict = dropped?.verdict ?? 'aborted'
@@ -202,7 +208,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       const failed = own?.outcome && !isScored(own.outcome) ? own.outcome : null
       const why = failed ? (own?.reason ?? null) : reason
       const outcome = failed ?? outcomeOf(verdict)
-      return failedSession(task_id, `${task.batch}.g0.e${index}`, outcome, why, metadata)
+      const seconds = own?.seconds ?? null
+      return failedSession(task_id, `${task.batch}.g0.e${index}`, outcome, why, metadata, seconds)
     })
     return encode(polarBody(task_id, 'completed', samples, samples, sessions))
   }
@@ -221,6 +228,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       finished: false,
       delivered: false,
       calling: false,
+      untried: true,
       calledAt: null,
       logprobs: null,
     }
@@ -259,8 +267,9 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       }
       const batch = `${PREFIX}${digest(task_id)}-${randomUUID().slice(0, 8)}`
       const request = polarBatch(batch, asked, config)
+      const enough = asked.early_stop_min_usable_sessions ?? null
       const note: Note = {
-        ...{ task_id, callback_url, samples, digest: own, submitted: now() },
+        ...{ task_id, callback_url, samples, enough, digest: own, submitted: now() },
         metadata: metadata as JsonObject,
       }
       const admit = async () => {
@@ -286,7 +295,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       service.polarPolled(task === 'ambiguous' || isUnderWay(task) ? 0 : 1)
       if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
       await task.admitted
-      if (isUnderWay(task)) return running(task)
+      // What its trainer can read is not known before its callback was tried.
+      if (isUnderWay(task) || (task.calling && task.untried)) return running(task)
       const body = await result(task)
       task.delivered = true
       return body

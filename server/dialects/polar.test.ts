@@ -23,6 +23,7 @@ interface Report {
     statuses: string[]
     errors: (string | null)[]
     metadata: JsonObject & { paddock: JsonObject }
+    each_metadata: JsonObject[]
     session_ids: string[]
     rewards: number[]
     removed: boolean[]
@@ -56,6 +57,8 @@ async function bridge(url: string, flags: string, env: Record<string, string> = 
   if (!report) throw new Error(err)
   return { report, code, err }
 }
+
+const metadataOf = (group: Report['groups'][number] | undefined) => group?.each_metadata ?? []
 
 const sums = (...numbers: number[]) => numbers.map((n) => `arithmetic/sum-${n}`).join(',')
 
@@ -172,6 +175,14 @@ describe.each(GENERATIONS)('%s', (generation) => {
     const completed = group?.statuses.filter((status) => status === 'COMPLETED') ?? []
     expect(completed.length).toBeGreaterThanOrEqual(2)
     expect(group?.errors.filter(Boolean).join()).toContain('aborted')
+    // Its figures leave out whom it did not wait for.
+    for (const [place, { early_stop_cancelled, early_stop_elapsed_ms }] of metadataOf(
+      group,
+    ).entries()) {
+      const straggler = group?.errors[place]?.startsWith('aborted') ?? false
+      expect(early_stop_cancelled).toBe(straggler || undefined)
+      expect(typeof early_stop_elapsed_ms).toBe(straggler ? 'number' : 'undefined')
+    }
   })
 
   test('a callback that was not understood is made again', async () => {
@@ -293,7 +304,12 @@ describe('a task that cannot be played is refused with a sentence', () => {
     ['no agent', { agent: null }, 'agent'],
     ['no task', { agent: { harness: 'paddock' } }, 'agent.settings.task'],
     ['no samples', { num_samples: 0 }, 'num_samples'],
-    ['text for a budget', { timeout_seconds: '600' }, 'timeout_seconds'],
+    ['words for a budget', { timeout_seconds: 'long' }, 'timeout_seconds'],
+    [
+      'text for the budget of the agent',
+      { metadata: { agent_timeout: '9' } },
+      'metadata.agent_timeout',
+    ],
     [
       'more usable sessions than there are',
       { early_stop_min_usable_sessions: 3 },
@@ -323,6 +339,28 @@ describe('a task that cannot be played is refused with a sentence', () => {
     expect(code).toBe(3)
     expect(report.fatal).toContain('expected harness')
   })
+})
+
+test.each<JsonObject>([
+  { timeout_seconds: '600' },
+  { timeout_seconds: 1e6 },
+  { metadata: { agent_timeout: 1e6 } },
+])('a budget that Polar’s own server takes is taken: %o', async (more) => {
+  const task_id = `budget-${JSON.stringify(more)}`
+  expect((await post('/rollout/task/submit', task(task_id, more))).status).toBe(200)
+})
+
+test('each session says how long it waited, was reset, played and graded, in the four keys that all clients know', async () => {
+  await post('/rollout/task/submit', task('timed', { num_samples: 4 }))
+  const { results } = await finished('timed')
+  expect(results).toHaveLength(4)
+  for (const { timing } of results as { timing: Record<string, number> }[]) {
+    const { register_to_init_queue_ms: queued, init_ms, run_ms, postrun_ms } = timing
+    expect(Object.keys(timing)).toHaveLength(4)
+    expect(queued).toBeGreaterThanOrEqual(0)
+    for (const ms of [init_ms, run_ms, postrun_ms]) expect(ms).toBeGreaterThan(0)
+    expect(Number(init_ms) + Number(run_ms) + Number(postrun_ms)).toBeLessThan(20_000)
+  }
 })
 
 test('what happens to tasks is told as it happens', async () => {

@@ -14,8 +14,9 @@ export function todaysGroup(
   record: GroupRecord,
   entryOf: () => BatchEntry | undefined,
 ): GroupRecord {
-  const { head, episodes } = record
-  if ((head as Partial<Head>).loss_normalizer) return record
+  const { head } = record
+  const episodes = record.episodes.map((episode: Episode) => lacking(episode, { seconds: null }))
+  if ((head as Partial<Head>).loss_normalizer) return { ...record, episodes }
   return {
     ...record,
     head: {
@@ -24,9 +25,7 @@ export function todaysGroup(
       policy: lacking(head.policy, { logprobs_mode: 'unknown' }),
       stats: lacking(head.stats, { components: {}, shared_anchor_share: null }),
     },
-    episodes: episodes.map((episode: Episode) =>
-      lacking(episode, { shaping: [], counts: NO_COUNTS }),
-    ),
+    episodes: episodes.map((episode) => lacking(episode, { shaping: [], counts: NO_COUNTS })),
     explanation: null,
   }
 }

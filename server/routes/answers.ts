@@ -161,6 +161,12 @@ export const tokensSchema = z
   })
   .meta({ id: 'EpisodeTokens' }) satisfies z.ZodType<EpisodeTokens>
 
+const episodeSeconds = z
+  .object({ queued: z.number(), reset: z.number(), turns: z.number(), grading: z.number() })
+  .describe(
+    'Of the attempt that counts: waiting for a place, its reset, its turns until the last answer, and playing and grading that.',
+  )
+
 export const groupPageSchema = z
   .object({
     total: count.describe('Groups of the batch, replacements included.'),
@@ -189,6 +195,7 @@ export const groupPageSchema = z
               .number()
               .nullable()
               .describe('Null without reward, and once the group is no longer kept.'),
+            seconds: episodeSeconds.nullable(),
           }),
         ),
       }),
@@ -247,6 +254,7 @@ const episodeSchema = z
         anchor: z.string().describe('Identity of the state in which the turn was taken (GiGPO).'),
       }),
     ),
+    seconds: episodeSeconds.nullable().describe('Null where it was never played.'),
     grade: jsonObject.nullable(),
     samples: z.array(sampleSchema),
   })

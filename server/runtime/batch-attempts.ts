@@ -45,11 +45,12 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
 
   function enqueue(group: GroupRun, { index }: Member): void {
     const place = group.startedAt === null ? 'last' : 'first'
+    const since = performance.now()
     scheduler.enqueue(
       plan.id,
       {
         opensGroup: () => group.startedAt === null,
-        run: () => settling.guarded(play(group, index), group),
+        run: () => settling.guarded(play(group, index, since), group),
       },
       place,
     )
@@ -73,7 +74,9 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
     return told
   }
 
-  async function play(group: GroupRun, index: number): Promise<void> {
+  /** `since`: when it began to wait for a place. */
+  async function play(group: GroupRun, index: number, since: number): Promise<void> {
+    const queued = (performance.now() - since) / 1000
     const member = group.state.members[index]
     if (member?.phase !== 'waiting' || batch.halted) return
     const { attempt } = member
@@ -104,16 +107,17 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
             group.controller.signal,
             journal,
           )
-    if (!batch.halted) await end(group, index, attempt, played, held)
+    if (!batch.halted) await end(group, index, attempt, { ...played, queued }, held)
   }
 
   async function end(
     group: GroupRun,
     index: number,
     attempt: number,
-    { sealed, outcome, reason, seconds, policySeconds, askedSeconds }: PlayedAttempt,
+    played: PlayedAttempt & { queued: number },
     held: readonly TurnEvent[],
   ): Promise<void> {
+    const { sealed, outcome, reason, seconds, policySeconds, askedSeconds, phases, queued } = played
     const header = sealed?.header ?? null
     const besides = askedTotals(header?.asked ?? {}, askedSeconds)
     const cost = {
@@ -127,7 +131,7 @@ export function createAttempts(batch: UnderWay, settling: Settling): Attempts {
       group: group.index,
       index,
       attempt,
-      end: { outcome, reason, header, cost },
+      end: { outcome, reason, header, cost, seconds: { queued, ...phases } },
     }
     const known = group.state.members.length
     // The group may have been given up while this attempt was played.
@@ -272,6 +276,7 @@ function poisoned(times: number): PlayedAttempt {
     outcome: 'infra_worker',
     reason,
     seconds: 0,
+    phases: { reset: 0, turns: 0, grading: 0 },
     policySeconds: 0,
     askedSeconds: {},
   }

@@ -1,5 +1,6 @@
 // The groups of a batch for people to look over: how each stands, and each member's outcome, reward and advantage.
 import type { GroupCost } from '../../protocol/batch.ts'
+import type { EpisodeSeconds } from '../../protocol/group.ts'
 import type { EpisodeOutcome, GroupVerdict, Level } from '../../protocol/outcomes.ts'
 import { hasStarted } from '../../rollout/group.ts'
 import type { GroupRecord } from '../../rollout/ports.ts'
@@ -16,6 +17,8 @@ interface ListedMember {
   reason: string | null
   reward: number | null
   advantage: number | null
+  /** Of the attempt that ended; null before, and where it was never played. */
+  seconds: EpisodeSeconds | null
 }
 
 export interface ListedGroup {
@@ -53,8 +56,8 @@ export function listedGroup(group: GroupRun, record: GroupRecord | null): Listed
 }
 
 function endedMember(episode: GroupRecord['episodes'][number]): ListedMember {
-  const { id, index, attempt, outcome, reason, reward, advantage } = episode
-  return { id, index, attempt, phase: 'ended', outcome, reason, reward, advantage }
+  const { id, index, attempt, outcome, reason, reward, advantage, seconds } = episode
+  return { id, index, attempt, phase: 'ended', outcome, reason, reward, advantage, seconds }
 }
 
 function playedMembers(group: GroupRun): ListedMember[] {
@@ -67,5 +70,6 @@ function playedMembers(group: GroupRun): ListedMember[] {
     reason: phase === 'ended' ? (group.results.get(index)?.reason ?? null) : null,
     reward: phase === 'ended' ? (group.results.get(index)?.header?.reward ?? null) : null,
     advantage: null,
+    seconds: phase === 'ended' ? (group.results.get(index)?.seconds ?? null) : null,
   }))
 }

@@ -357,6 +357,7 @@ function episodeHead(
       advantage: advantage?.steps?.[turn] ?? own,
       anchor,
     })),
+    seconds: result?.seconds ?? null,
   }
 }
 

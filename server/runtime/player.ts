@@ -1,5 +1,6 @@
 // Plays one attempt of one episode: turns in the pool, requests to policy and others, and a deadline on every wait.
 import { PaddockError } from '../../protocol/errors.ts'
+import type { EpisodeSeconds } from '../../protocol/group.ts'
 import type { EpisodeOutcome } from '../../protocol/outcomes.ts'
 import type { SealedEpisode } from '../../protocol/sealed.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
@@ -31,8 +32,9 @@ export interface PlayedAttempt {
   sealed: SealedEpisode | null
   outcome: EpisodeOutcome
   reason: string | null
-  /** Seconds from start to seal, and those of them spent waiting for the policy. */
+  /** Seconds from start to seal, what they consist of, and those of them spent waiting for the policy. */
   seconds: number
+  phases: Omit<EpisodeSeconds, 'queued'>
   policySeconds: number
   /** Seconds of waiting beside the policy's, by whom was asked. */
   askedSeconds: Partial<Record<AskKind, number>>
@@ -67,23 +69,47 @@ export async function playAttempt(
   journal: readonly Uint8Array[] = [],
 ): Promise<PlayedAttempt> {
   const started = performance.now()
-  const waited: Waited = {}
-  const played = await playTurns(plan, deadlines, world, signal, waited, journal)
-  const { policy = 0, ...askedSeconds } = waited
-  const seconds = (performance.now() - started) / 1000
-  return { ...played, seconds, policySeconds: policy, askedSeconds }
+  const watch: Watch = { waited: {}, reset: null, answered: null }
+  const played = await playTurns(plan, deadlines, world, signal, watch, journal)
+  const { policy = 0, ...askedSeconds } = watch.waited
+  const ended = performance.now()
+  const phases = phasesOf(started, watch, ended)
+  return {
+    ...played,
+    seconds: (ended - started) / 1000,
+    phases,
+    policySeconds: policy,
+    askedSeconds,
+  }
+}
+
+/** An episode that ended in its reset was all reset; one that was never answered had no turns. */
+function phasesOf(started: number, watch: Watch, ended: number): PlayedAttempt['phases'] {
+  const reset = watch.reset ?? ended
+  const answered = watch.answered ?? reset
+  return {
+    reset: (reset - started) / 1000,
+    turns: (answered - reset) / 1000,
+    grading: (ended - answered) / 1000,
+  }
 }
 
 type Ending = Pick<PlayedAttempt, 'sealed' | 'outcome' | 'reason'>
-/** Seconds of waiting, by whom was asked. */
-type Waited = Partial<Record<EpisodeRequest['kind'], number>>
+/** What is measured of an attempt while it is played. */
+interface Watch {
+  /** Seconds of waiting, by whom was asked. */
+  waited: Partial<Record<EpisodeRequest['kind'], number>>
+  /** When it was reset, and when policy or user answered last (or failed to), in milliseconds of `performance.now()`. */
+  reset: number | null
+  answered: number | null
+}
 
 async function playTurns(
   plan: EpisodePlan,
   deadlines: Deadlines,
   world: PlayerWorld,
   signal: AbortSignal,
-  waited: Waited,
+  watch: Watch,
   journal: readonly Uint8Array[],
 ): Promise<Ending> {
   const kept = journal.values()
@@ -96,6 +122,7 @@ async function playTurns(
   }
   try {
     let result: TurnJobResult = await world.pool.run('begin', plan, limit.patience)
+    watch.reset = performance.now()
     for (;;) {
       world.onEvents(result.events)
       if (result.kind === 'end') {
@@ -123,7 +150,7 @@ async function playTurns(
         request.kind === 'policy'
           ? await ask(request, limit, world, signal, seat)
           : await askBeside(request, deadlines, world, signal)
-      waited[request.kind] = (waited[request.kind] ?? 0) + (performance.now() - asked) / 1000
+      note(watch, request.kind, asked)
       if (answer.kind === 'failure')
         return await giveUp(plan, state, answer.outcome, answer.reason, world)
       // Who was asked beside the policy had a limit of its own: playing the answer has one anew.
@@ -139,6 +166,13 @@ async function playTurns(
   } finally {
     limit.patience.close()
   }
+}
+
+/** A wait that began at `asked` is over. */
+function note(watch: Watch, kind: EpisodeRequest['kind'], asked: number): void {
+  const now = performance.now()
+  watch.waited[kind] = (watch.waited[kind] ?? 0) + (now - asked) / 1000
+  if (kind === 'policy' || kind === 'user') watch.answered = now
 }
 
 /** The nearest of the three deadlines, whose name a timeout carries, and the wait for it. */

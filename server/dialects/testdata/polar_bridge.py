@@ -264,6 +264,7 @@ class Bridge:
             "statuses": [session["status"] for session in group["sessions"]],
             "errors": [session.get("error") for session in group["sessions"]],
             "metadata": group["sessions"][0]["metadata"],
+            "each_metadata": [session["metadata"] for session in group["sessions"]],
             "session_ids": [session["session_id"] for session in group["sessions"]],
             "rewards": [sample["reward"] for sample in group["samples"]],
             "removed": [sample["remove_sample"] for sample in group["samples"]],

@@ -74,6 +74,15 @@ class ShapingStep(TypedDict):
     penalty: NotRequired[float]
 
 
+class EpisodeSeconds(TypedDict):
+    """Wall seconds of the attempt that counts, by what it waited for."""
+
+    queued: float
+    reset: float
+    turns: float
+    grading: float
+
+
 class Episode(TypedDict):
     """A member of a group. `reward` is a number exactly when `outcome` is ok or ok_truncated."""
 
@@ -88,6 +97,7 @@ class Episode(TypedDict):
     advantage: float | None
     counts: TurnCounts
     turns: list[Turn]
+    seconds: EpisodeSeconds | None
     grade: dict[str, Any] | None
     samples: list[Sample]
 
