@@ -82,6 +82,11 @@ export interface Service {
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
+  /**
+   * Every finished group of the batch leaves the store without a lease of its trainer: acknowledged where it was taken on
+   * another way, else handed back until it counts as undeliverable.
+   */
+  letGo(batch: string, taken: boolean): Promise<void>
   /** Hands back every lease of the batch but `kept`: for its one consumer, which does not know the others any more. */
   reclaim(batch: string, kept: readonly string[]): Promise<void>
   events(batch: string): EventLog

@@ -56,6 +56,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     },
     batches: () => [],
     polarPolled() {},
+    async letGo() {},
     async cancel(batch) {
       known(batch)
       note('cancel', batch)

@@ -177,15 +177,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   /** The group leaves the store: acknowledged where somebody has it, handed back for good where nobody came. */
   async function settle(task: Task): Promise<void> {
     tasks.delete(task.batch)
-    const signal = new AbortController().signal
-    for (;;) {
-      const request = { max: 1, lease_s: 60, wait_s: 0 }
-      const form = { kind: 'polar' as const, task_id: task.task_id, metadata: task.metadata }
-      const { groups } = await service.lease(task.batch, request, form, signal)
-      if (groups.length === 0) break
-      const leases = { groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })) }
-      await (task.delivered ? service.ack(task.batch, leases) : service.nack(task.batch, leases))
-    }
+    await service.letGo(task.batch, task.delivered)
     await service.keepNote(task.batch, null)
   }
 

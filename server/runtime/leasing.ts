@@ -10,7 +10,7 @@ import type { BatchRun } from './batch-run.ts'
 import type { PolicyBoard } from './policy-board.ts'
 import type { Pool } from './pool.ts'
 
-export interface Leasing extends Pick<Service, 'lease' | 'peek' | 'ack' | 'nack'> {
+export interface Leasing extends Pick<Service, 'lease' | 'peek' | 'ack' | 'nack' | 'letGo'> {
   /** The server stops: every lease that waits is answered, and none waits any more. */
   stop(): void
 }
@@ -23,6 +23,10 @@ interface LeasingWorld {
   /** Unix seconds, for display only. */
   now(): number
 }
+
+/** Groups that are let go in one step, and seconds in which that is done. */
+const AT_ONCE = 16
+const LET_GO_S = 60
 
 /** `runOf` throws where a batch is not known. */
 export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchRun): Leasing {
@@ -49,6 +53,15 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       await changed.happened
       if (stopped) return []
     }
+  }
+
+  function tellLeased(run: BatchRun, leased: readonly LeasedGroup[]): void {
+    for (const { record, lease } of leased)
+      metrics.leased({
+        mode: run.plan.request.mode,
+        delivery: lease.delivery,
+        staleness: staleness(run, record.head.policy.version_min),
+      })
   }
 
   function tellAcknowledged(results: readonly AckResult[], reason = ''): void {
@@ -107,17 +120,9 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
       const native = form === 'json' || form === 'msgpack'
-      // Polar's tasks take their group when they end: no trainer has asked.
-      if (native || form.kind !== 'polar') {
-        metrics.trainerSeen(world.now())
-        metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
-      }
-      for (const { record, lease } of leased)
-        metrics.leased({
-          mode: run.plan.request.mode,
-          delivery: lease.delivery,
-          staleness: staleness(run, record.head.policy.version_min),
-        })
+      metrics.trainerSeen(world.now())
+      metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
+      tellLeased(run, leased)
       const done = leased.length === 0 && run.isDone()
       const groups = leased.map((group) => envelope(group, !native))
       const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
@@ -129,6 +134,19 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       if (signal.aborted) await ledger.nack(id, leases)
       else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
       return { body, groups: groups.map(({ head }) => head) }
+    },
+
+    async letGo(id, taken) {
+      const run = runOf(id)
+      for (;;) {
+        const leased = await ledger.lease(id, AT_ONCE, LET_GO_S, isStale(run))
+        if (leased.length === 0) return
+        const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
+        // Nobody was heard of where nobody has it.
+        if (taken) tellLeased(run, leased)
+        const results = await (taken ? ledger.ack(id, leases) : ledger.nack(id, leases))
+        if (taken) for (const result of results) metrics.acknowledged(result)
+      }
     },
 
     async peek(id, form) {

@@ -218,6 +218,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     peek: leasing.peek,
     ack: leasing.ack,
     nack: leasing.nack,
+    letGo: leasing.letGo,
 
     async reclaim(id, kept) {
       runOf(id)
