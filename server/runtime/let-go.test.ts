@@ -31,7 +31,8 @@ function house(rounds: LeasedGroup[][]) {
   const metrics = new Proxy({} as Metrics, {
     get: (_, name) => () => void told.push(String(name)),
   })
-  const run = { plan: { request: { mode: 'train' }, policy: { backend: 'main' } } }
+  const policy = { backend: 'main', max_staleness: null }
+  const run = { plan: { request: { mode: 'train', policy }, policy } }
   const world = { ledger, metrics, pool: {} as Pool, board: createPolicyBoard(), now: () => 0 }
   return { done, told, ...createLeasing(world, () => run as unknown as BatchRun) }
 }

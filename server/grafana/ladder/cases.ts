@@ -57,7 +57,8 @@ export const CASES: Case[] = [
   {
     fault: 'the environment throws in a third of its steps',
     alerts: ['InfraFailuresHigh'],
-    plan: { batch: { groups: { attempts: 1, on_short: 'close', min_scored: 2 } } },
+    // Groups large enough that nearly all have variance still.
+    plan: { groupSize: 8, batch: { groups: { attempts: 1, on_short: 'close', min_scored: 2 } } },
     plant: (lane) => lane.trouble.start('throw'),
   },
   {
