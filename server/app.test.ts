@@ -333,6 +333,7 @@ describe('who may ask', () => {
     ['GET', '/v1/episodes/e/tokens', ['submit', 'lease']],
     ['GET', '/v1/batches/b1/groups', ['submit', 'lease']],
     ['GET', '/v1/dashboard', ['metrics']],
+    ['GET', '/v1/dashboard/annotations', ['metrics']],
     ['GET', '/v1/dashboard/figures', ['metrics']],
     ['GET', '/v1/dashboard/panels/2', ['metrics']],
     ['POST', '/v1/policy', ['submit']],

@@ -30,6 +30,7 @@ describe('/openapi.json', () => {
       'GET /v1/batches/{id}/events',
       'GET /v1/batches/{id}/groups',
       'GET /v1/dashboard',
+      'GET /v1/dashboard/annotations',
       'GET /v1/dashboard/figures',
       'GET /v1/dashboard/panels/{id}',
       'GET /v1/episodes/{id}',

@@ -164,8 +164,11 @@ async function build(
         log.warn({ group, verdict, reason }, 'a group was dropped'),
     })
     await rollouts.restore()
-    const dashboard = openBoard(config.dashboard, metrics.samples, (error) =>
-      log.error({ err: error }, 'the series could not be sampled for /dash'),
+    const dashboard = openBoard(
+      config.dashboard,
+      metrics.samples,
+      (query) => pool.run('query', query),
+      (error) => log.error({ err: error }, 'the series could not be sampled for /dash'),
     )
     return {
       rollouts,

@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createDashboard } from '../grafana/dashboard.ts'
-import { type Board, createBoard } from './board.ts'
+import { type Board, boardQueries, createBoard } from './board.ts'
+import { evaluateQuery } from './evaluate.ts'
 import { createMemorySource } from './memory-source.ts'
 import { createPrometheusSource } from './prometheus-source.ts'
 
@@ -12,21 +13,32 @@ const NOW = 1_800_000_000
 const idOf = (title: string) => createDashboard().panels.find((one) => one.title === title)!.id!
 
 describe('over samples in memory', () => {
-  const exprs = createDashboard().panels.flatMap((panel) =>
-    'targets' in panel
-      ? panel.targets.map(({ expr = '' }) => expr.replaceAll(/\$__\w+/g, '5m'))
-      : [],
-  )
-  const source = createMemorySource(exprs, 10)
-  const finished = (outcome: string, value: number) => ({
+  let queries = 0
+  const source = createMemorySource(boardQueries(), 10, async (query) => {
+    queries++
+    return evaluateQuery(query)
+  })
+  const finished = (outcome: string, value: number, env = 'office') => ({
     name: 'paddock_groups_finished_total',
-    labels: { env: 'office', mode: 'train', outcome },
+    labels: { env, mode: 'train', outcome },
     value,
   })
+  const begun = ['office', 'arithmetic'].map((env) => ({
+    name: 'paddock_groups_started_total',
+    labels: { env, mode: 'train' },
+    value: 0,
+  }))
   // Three valid groups and one flat one in each ten seconds.
   for (let n = 0; n < 40; n++)
-    source.add(NOW - 400 + 10 * n, [finished('valid', 3 * n), finished('zero_variance', n)])
-  const board = createBoard(source, () => NOW)
+    source.add(NOW - 400 + 10 * n, [
+      finished('valid', 3 * n),
+      finished('zero_variance', n),
+      // Two updates of the weights, 200 s and 100 s ago.
+      { name: 'paddock_policy_version', labels: {}, value: n < 20 ? 1 : n < 30 ? 2 : 3 },
+      ...begun,
+    ])
+  let now = NOW
+  const board = createBoard(source, () => now)
 
   test('a figure has its last value and the colour of its threshold', async () => {
     const figures = await board.figures()
@@ -48,6 +60,56 @@ describe('over samples in memory', () => {
   test('a panel says which series cannot be shown', async () => {
     const { notes } = await board.panel(idOf('Event loop lag p99 / utilisation'), 60)
     expect(notes).toEqual([expect.stringMatching(/^nodejs_eventloop_lag_p99_seconds is not kept/)])
+  })
+
+  test('of the variables there are the values that there are, in order', async () => {
+    expect((await board.describe()).variables).toEqual([
+      { name: 'env', values: ['arithmetic', 'office'] },
+      { name: 'mode', values: ['train'] },
+      { name: 'backend', values: [] },
+    ])
+  })
+
+  test.each([
+    [{ env: ['office'] }, ['valid', 'zero_variance']],
+    [{ env: ['office', 'arithmetic'], mode: [] }, ['valid', 'zero_variance']],
+    [{ env: ['arithmetic'] }, []],
+    [{ mode: ['eval'] }, []],
+    [{ env: ['offic.'] }, []],
+  ])('of %o a panel has the lines %j', async (chosen, names) => {
+    const { series } = await board.panel(idOf('Groups by outcome'), 60, chosen)
+    expect(series.map(({ name }) => name)).toEqual(names)
+  })
+
+  test('annotations are spans of what was seen, and say what cannot be', async () => {
+    const [alerts, updates] = await board.annotations(60)
+    expect(alerts).toMatchObject({
+      name: 'Alerts',
+      spans: [],
+      notes: [expect.stringContaining('by Prometheus')],
+    })
+    // Each is seen for the minute of its window; two samples apart it would be a third one.
+    expect(updates).toMatchObject({ name: 'Weight updates', color: 'blue', notes: [] })
+    expect(updates?.spans).toMatchObject([{ text: 'weights' }, { text: 'weights' }])
+    for (const [place, at] of [NOW - 200, NOW - 100].entries()) {
+      const span = updates?.spans[place]
+      expect(span?.from).toBeGreaterThanOrEqual(at)
+      expect(span?.from).toBeLessThan(at + 30)
+      expect(span!.to - span!.from).toBeLessThanOrEqual(60)
+    }
+  })
+
+  test('between two samples the same question is computed once, however often it is asked', async () => {
+    const id = idOf('Groups by outcome')
+    await board.panel(id, 15)
+    const before = queries
+    const answers = await Promise.all([board.panel(id, 15), board.panel(id, 15)])
+    expect(answers[0]).toBe(answers[1])
+    expect(queries).toBe(before)
+    now = NOW + 10
+    await board.panel(id, 15)
+    expect(queries).toBe(before + 1)
+    now = NOW
   })
 
   test('there is no panel of another id', async () => {
@@ -102,6 +164,16 @@ describe('over a Prometheus', () => {
     )
     expect(asked[0]?.searchParams.get('step')).toBe('30')
     expect(series[0]?.values.slice(-3)).toEqual([null, 0.5, null])
+  })
+
+  test('values with the marks of a pattern or a string match themselves only', async () => {
+    const asked: string[] = []
+    const board = await boardOver((url) => {
+      asked.push(url.searchParams.get('query')!)
+      return { body: { status: 'success', data: { resultType: 'matrix', result: [] } } }
+    })
+    await board.panel(idOf('Groups by outcome'), 60, { env: ['a.b', 'c"} or up{x="'] })
+    expect(asked[0]).toContain(String.raw`{env=~"a\\.b|c\"\\} or up\\{x=\"",mode=~".*"}`)
   })
 
   test.each([

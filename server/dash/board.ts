@@ -1,27 +1,13 @@
 // The panels of the Grafana dashboard with their data, for a page of our own: from Prometheus, else from the samples in memory.
 import { PaddockError } from '../../protocol/errors.ts'
 import { createDashboard } from '../grafana/dashboard.ts'
-import { filledIn } from '../grafana/filled-in.ts'
+import { type Chosen, filledIn } from '../grafana/filled-in.ts'
 import type { PanelJson } from '../grafana/grafana-types.ts'
-import type { Labels, Row } from './evaluate.ts'
-
-/** A source that does not answer now. */
-export class SourceUnavailable extends Error {}
-
-/** What answers a query over a grid of moments, seconds. */
-export interface QuerySource {
-  kind: 'prometheus' | 'memory'
-  /** Seconds between two samples. */
-  interval: number
-  /** How far back it reaches; null where it may be any time. */
-  seconds: number | null
-  /** Throws SourceUnavailable where it does not answer. */
-  range(expr: string, grid: readonly number[]): Promise<Row[]>
-  /** Why a query can have no data here; null where it may. */
-  obstacle(expr: string): string | null
-  /** What is wrong with the whole of it, as a sentence. */
-  remark(): string | null
-}
+import { type Annotation, annotationQueries, annotationsOf } from './annotations.ts'
+import { createCache } from './cache.ts'
+import type { Labels } from './evaluate.ts'
+import { asked, legendOf, type QuerySource } from './query-source.ts'
+import { declaredVariables, presentValues, type Variable } from './variables.ts'
 
 export interface PanelHead {
   id: number
@@ -49,15 +35,17 @@ export interface Figure extends Pick<PanelHead, 'id' | 'title' | 'description' |
 }
 
 export interface Board {
-  describe(): {
+  describe(): Promise<{
     source: QuerySource['kind']
     interval: number
     seconds: number | null
     remark: string | null
+    variables: Variable[]
     rows: { title: string; panels: PanelHead[] }[]
-  }
-  /** `minutes` back from now. Throws `not_found` for an id that no panel has. */
-  panel(id: number, minutes: number): Promise<PanelData>
+  }>
+  /** `minutes` back from now, of what is `chosen`. Throws `not_found` for an id that no panel has. */
+  panel(id: number, minutes: number, chosen?: Chosen): Promise<PanelData>
+  annotations(minutes: number): Promise<Annotation[]>
   /** The stat panels, over the last hour. */
   figures(): Promise<Figure[]>
 }
@@ -66,12 +54,29 @@ export interface Board {
 const POINTS = 120
 const HOUR = 60
 
-/** `now`: seconds since 1970. */
+/** Every query that a board asks, with all variables open. */
+export function boardQueries(): string[] {
+  const panels = createDashboard().panels.flatMap((panel) =>
+    'targets' in panel ? panel.targets.map(({ expr = '' }) => filledIn(expr)) : [],
+  )
+  const variables = declaredVariables().map(({ query }) => query)
+  return [...panels, ...variables, ...annotationQueries().map(({ expr }) => expr)]
+}
+
+/**
+ * `now`: seconds since 1970. Between two samples nothing new can be seen: whoever asks meanwhile, and however many do,
+ * has the same answer, which was computed once.
+ */
 export function createBoard(source: QuerySource, now: () => number): Board {
   const all = createDashboard().panels
   const panels = all.filter((panel): panel is PanelJson => panel.type !== 'row')
+  const cache = createCache(() => Math.floor(now() / source.interval))
 
-  async function panelData(panel: PanelJson, minutes: number): Promise<PanelData> {
+  async function panelData(
+    panel: PanelJson,
+    minutes: number,
+    chosen: Chosen = {},
+  ): Promise<PanelData> {
     const seconds = 60 * minutes
     // As in Grafana: a rate has at least four samples, and no gap between two windows.
     const step = Math.max(source.interval, Math.ceil(seconds / POINTS))
@@ -82,8 +87,8 @@ export function createBoard(source: QuerySource, now: () => number): Board {
     const notes: string[] = []
     const series: PanelData['series'] = []
     for (const { expr = '', legendFormat = '' } of panel.targets) {
-      const query = filledIn(expr, window, `${minutes}m`)
-      const { rows, note } = await asked(query, times)
+      const query = filledIn(expr, window, `${minutes}m`, chosen)
+      const { rows, note } = await asked(source, query, times)
       if (note !== null) notes.push(note)
       for (const { labels, values } of rows)
         series.push({
@@ -99,50 +104,55 @@ export function createBoard(source: QuerySource, now: () => number): Board {
     }
   }
 
-  /** A query without an answer leaves a note in its place: the other queries of the panel are shown. */
-  async function asked(
-    query: string,
-    times: number[],
-  ): Promise<{ rows: Row[]; note: string | null }> {
-    const note = source.obstacle(query)
-    if (note !== null) return { rows: [], note }
-    try {
-      return { rows: await source.range(query, times), note: null }
-    } catch (error) {
-      if (!(error instanceof SourceUnavailable)) throw error
-      return { rows: [], note: error.message }
-    }
+  async function figureOf(panel: PanelJson): Promise<Figure> {
+    const { series } = await panelData(panel, HOUR)
+    const { kind: _, thresholds, ...head } = headOf(panel)
+    const value = series[0]?.values.findLast((one) => one !== null) ?? null
+    return { ...head, value, color: colorOf(value, thresholds) }
   }
 
   return {
-    describe: () => ({
-      source: source.kind,
-      interval: source.interval,
-      seconds: source.seconds,
-      remark: source.remark(),
-      rows: all.flatMap((row, place) => {
-        if (row.type !== 'row') return []
-        const end = all.findIndex((one, later) => later > place && one.type === 'row')
-        const own = all.slice(place + 1, end < 0 ? all.length : end) as PanelJson[]
-        return [{ title: row.title ?? '', panels: own.map(headOf) }]
-      }),
-    }),
-    async panel(id, minutes) {
+    async describe() {
+      return {
+        source: source.kind,
+        interval: source.interval,
+        seconds: source.seconds,
+        remark: source.remark(),
+        variables: await cache('variables', () => presentValues(source, now())),
+        rows: rowsOf(all),
+      }
+    },
+    async panel(id, minutes, chosen = {}) {
       const panel = panels.find((one) => one.id === id)
       if (!panel) throw new PaddockError('not_found', `the dashboard has no panel ${id}`)
-      return panelData(panel, minutes)
+      const key = JSON.stringify([id, minutes, chosen])
+      return cache(key, () => panelData(panel, minutes, chosen))
     },
-    async figures() {
-      const figures: Figure[] = []
-      for (const panel of panels.filter(({ type }) => type === 'stat')) {
-        const { series } = await panelData(panel, HOUR)
-        const { kind: _, thresholds, ...head } = headOf(panel)
-        const value = series[0]?.values.findLast((one) => one !== null) ?? null
-        figures.push({ ...head, value, color: colorOf(value, thresholds) })
-      }
-      return figures
-    },
+    annotations: (minutes) =>
+      cache(`annotations ${minutes}`, () => annotationsOf(source, now(), minutes)),
+    figures: () =>
+      cache('figures', () =>
+        inTurn(
+          panels.filter(({ type }) => type === 'stat'),
+          figureOf,
+        ),
+      ),
   }
+}
+
+async function inTurn<In, Out>(items: readonly In[], work: (one: In) => Promise<Out>) {
+  const done: Out[] = []
+  for (const one of items) done.push(await work(one))
+  return done
+}
+
+function rowsOf(all: ReturnType<typeof createDashboard>['panels']) {
+  return all.flatMap((row, place) => {
+    if (row.type !== 'row') return []
+    const end = all.findIndex((one, later) => later > place && one.type === 'row')
+    const own = all.slice(place + 1, end < 0 ? all.length : end) as PanelJson[]
+    return [{ title: row.title ?? '', panels: own.map(headOf) }]
+  })
 }
 
 function headOf(panel: PanelJson): PanelHead {
@@ -162,9 +172,9 @@ function colorOf(value: number | null, thresholds: PanelHead['thresholds']): str
   return thresholds.findLast((step) => step.value === null || value >= step.value)?.color ?? 'none'
 }
 
-/** `{{env}} p50` with the label's value; Grafana's own name where there is no legend. */
+/** Grafana's own name where there is no legend. */
 function nameOf(labels: Labels, legend: string, title: string): string {
-  if (legend) return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label) => labels[label] ?? '').trim()
+  if (legend) return legendOf(labels, legend)
   const told = Object.entries(labels).map(([name, value]) => `${name} ${value}`)
   return told.join(', ') || title
 }

@@ -1,6 +1,6 @@
 // PromQL over samples in memory, a whole grid of moments at once. No sample and NaN are one thing here: the dashboard guards its ratios.
 import type { Aggregation, Expression, Matcher, Operator } from './promql.ts'
-import { extrapolated, quantileOf } from './promql-functions.ts'
+import { changesIn, extrapolated, quantileOf } from './promql-functions.ts'
 
 export type Labels = Readonly<Record<string, string>>
 
@@ -24,6 +24,40 @@ export interface Samples {
   recorded(name: string): Expression | null
 }
 
+/** All series of one name with one buffer of values: it crosses to a thread in a piece. */
+export interface SampledTable {
+  labels: readonly Labels[]
+  times: Float64Array
+  /** Series after series, each as long as `times`. */
+  values: Float64Array
+}
+
+/** Views of the table, which share its memory. */
+export function seriesIn({ labels, times, values }: SampledTable): SampledSeries[] {
+  return labels.map((own, place) => ({
+    labels: own,
+    times,
+    values: values.subarray(place * times.length, (place + 1) * times.length),
+  }))
+}
+
+/** A query with all that it reads, so that any thread can answer it. */
+export interface Query {
+  expression: Expression
+  grid: readonly number[]
+  tables: Readonly<Record<string, SampledTable>>
+  recorded: Readonly<Record<string, Expression>>
+}
+
+/** As `evaluate`. */
+export function evaluateQuery({ expression, grid, tables, recorded }: Query): Row[] {
+  const series = new Map(Object.entries(tables).map(([name, one]) => [name, seriesIn(one)]))
+  return evaluate(expression, grid, {
+    named: (name) => series.get(name) ?? [],
+    recorded: (name) => recorded[name] ?? null,
+  })
+}
+
 /** A sample counts for this long, as in Prometheus. */
 const LOOKBACK_S = 300
 
@@ -42,7 +76,9 @@ export function evaluate(expression: Expression, grid: readonly number[], sample
         return matching(samples.named(one.name), one.matchers).map(({ labels, times, values }) => ({
           labels,
           values: Float64Array.from(grid, (at) =>
-            extrapolated(times, values, at, one.seconds, one.call === 'rate'),
+            one.call === 'changes'
+              ? changesIn(times, values, at, one.seconds)
+              : extrapolated(times, values, at, one.seconds, one.call === 'rate'),
           ),
         }))
       case 'call':

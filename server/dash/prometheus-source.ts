@@ -1,6 +1,6 @@
 // The dashboard's queries put to the Prometheus that the settings name, and to no other host.
 import { z } from 'zod'
-import { type QuerySource, SourceUnavailable } from './board.ts'
+import { type QuerySource, SourceUnavailable } from './query-source.ts'
 
 const TIMEOUT_MS = 10_000
 

@@ -1,4 +1,4 @@
-// rate, increase and histogram_quantile as Prometheus computes them (promql/functions.go, promql/quantile.go).
+// rate, increase, changes and histogram_quantile as Prometheus computes them (promql/functions.go, promql/quantile.go).
 
 /**
  * Growth of a counter in [at - seconds, at], as Prometheus 2 takes a window, resets counted, extrapolated to the ends of the window where the samples come
@@ -39,6 +39,25 @@ export function extrapolated(
   if (after >= mean * 1.1) after = mean / 2
   const whole = grown * ((sampled + before + after) / sampled)
   return perSecond ? whole / seconds : whole
+}
+
+/** How often a value in [at - seconds, at] differs from the one before it there; NaN without any. */
+export function changesIn(
+  times: Float64Array,
+  values: Float64Array,
+  at: number,
+  seconds: number,
+): number {
+  let before = Number.NaN
+  let changes = Number.NaN
+  for (let place = firstFrom(times, at - seconds); place < times.length; place++) {
+    if (times[place]! > at) break
+    const value = values[place]!
+    if (Number.isNaN(value)) continue
+    changes = Number.isNaN(changes) ? 0 : changes + (value === before ? 0 : 1)
+    before = value
+  }
+  return changes
 }
 
 /** First place whose time is not before `moment`. */

@@ -38,6 +38,27 @@ function instant(text: string, minutes: number, given: Samples): [Labels, number
     .map(({ labels, values }) => [labels, Number(values[0]!.toPrecision(12))])
 }
 
+test('changes counts how often a value differs from the one before it', () => {
+  const requests = samples({
+    http_requests: [
+      series({ path: '/foo' }, [1, 2, 3, 0, 1, 0, 0, 1, 2, 0]),
+      series({ path: '/bar' }, [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]),
+      series({ path: '/biz' }, [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]),
+    ],
+  })
+  expect(instant('changes(http_requests[50m])', 50, requests)).toEqual([
+    [{ path: '/foo' }, 8],
+    [{ path: '/bar' }, 9],
+    [{ path: '/biz' }, 1],
+  ])
+  expect(instant('changes(http_requests[30m])', 30, requests)).toEqual([
+    [{ path: '/foo' }, 5],
+    [{ path: '/bar' }, 6],
+    [{ path: '/biz' }, 1],
+  ])
+  expect(instant('changes(nonexistent[50m])', 50, requests)).toEqual([])
+})
+
 describe('rate and increase', () => {
   const requests = samples({
     http_requests: [

@@ -4,6 +4,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 
 export type Operator = '+' | '-' | '*' | '/' | '^' | '>' | '<'
 export type Aggregation = 'sum' | 'avg' | 'min' | 'max' | 'topk'
+type RangeCall = 'rate' | 'increase' | 'changes'
 type Call = 'sqrt' | 'clamp_min' | 'histogram_quantile'
 
 export interface Matcher {
@@ -17,7 +18,7 @@ export type Expression =
   | { kind: 'number'; value: number }
   | { kind: 'selector'; name: string; matchers: Matcher[] }
   /** Over the last `seconds`. */
-  | { kind: 'range'; call: 'rate' | 'increase'; name: string; matchers: Matcher[]; seconds: number }
+  | { kind: 'range'; call: RangeCall; name: string; matchers: Matcher[]; seconds: number }
   | { kind: 'call'; call: Call; arguments: Expression[] }
   /** `parameter` is the k of topk; `by` is null for one of everything. */
   | { kind: 'aggregate'; op: Aggregation; by: string[] | null; parameter: number; of: Expression }
@@ -65,7 +66,7 @@ export function parsePromql(text: string): Expression {
     const name = word(child(node, 'FunctionIdentifier'))
     const given = children(child(node, 'FunctionCallBody'))
     const [first] = given
-    if ((name === 'rate' || name === 'increase') && first?.name === 'MatrixSelector') {
+    if (isRangeCall(name) && first?.name === 'MatrixSelector') {
       const seconds = durationOf(word(child(first, 'DurationExpr')))
       return { kind: 'range', call: name, ...selector(child(first, 'VectorSelector')), seconds }
     }
@@ -147,6 +148,10 @@ export function parsePromql(text: string): Expression {
   function unknown(node: SyntaxNode): Error {
     return new Error(`PromQL: ${node.name} is not understood in ${word(node)}`)
   }
+}
+
+function isRangeCall(name: string): name is RangeCall {
+  return name === 'rate' || name === 'increase' || name === 'changes'
 }
 
 /** Names of the series that it reads. */

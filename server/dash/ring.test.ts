@@ -1,13 +1,15 @@
 // The ring: bounded in moments and series, and in order after it has gone round.
 import { expect, test } from 'vitest'
-import { createRing } from './ring.ts'
+import { seriesIn } from './evaluate.ts'
+import { createRing, type Ring } from './ring.ts'
 
+const named = (ring: Ring, name: string) => seriesIn(ring.table(name))
 const sample = (name: string, value: number, labels = {}) => ({ name, labels, value })
 
 test('after it has gone round, the newest moments are there in their order', () => {
   const ring = createRing(3, 10)
   for (let at = 1; at <= 5; at++) ring.add(at, [sample('a', 10 * at)])
-  const [series] = ring.named('a')
+  const [series] = named(ring, 'a')
   expect([...series!.times]).toEqual([3, 4, 5])
   expect([...series!.values]).toEqual([30, 40, 50])
 })
@@ -17,8 +19,8 @@ test('a series is NaN where it was not read', () => {
   ring.add(1, [sample('a', 1)])
   ring.add(2, [sample('a', 2), sample('b', 7)])
   ring.add(3, [sample('b', 8)])
-  expect([...ring.named('a')[0]!.values]).toEqual([1, 2, Number.NaN])
-  expect([...ring.named('b')[0]!.values]).toEqual([Number.NaN, 7, 8])
+  expect([...named(ring, 'a')[0]!.values]).toEqual([1, 2, Number.NaN])
+  expect([...named(ring, 'b')[0]!.values]).toEqual([Number.NaN, 7, 8])
 })
 
 test('series beyond the bound are left out and counted', () => {
@@ -29,6 +31,6 @@ test('series beyond the bound are left out and counted', () => {
       sample('a', 1, { env: 'y' }),
       sample('a', 1, { env: 'z' }),
     ])
-  expect(ring.named('a').map(({ labels }) => labels)).toEqual([{ env: 'x' }, { env: 'y' }])
+  expect(named(ring, 'a').map(({ labels }) => labels)).toEqual([{ env: 'x' }, { env: 'y' }])
   expect(ring.left()).toBe(1)
 })

@@ -16,7 +16,13 @@ export interface OpenPage {
 
 export function openBrowser(): Promise<Browser> {
   // As root, in a container, Chromium has no sandbox of its own; what it opens is our own server.
-  const args = ['--no-sandbox', '--disable-background-networking', '--disable-component-update']
+  const args = [
+    '--no-sandbox',
+    '--disable-background-networking',
+    '--disable-component-update',
+    // A container's /dev/shm is small, and a page that finds it full is gone.
+    '--disable-dev-shm-usage',
+  ]
   return chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args })
 }
 

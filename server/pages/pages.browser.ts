@@ -157,6 +157,11 @@ describe('what they say', () => {
   test('the dashboard draws every panel of dashboard.json', async () => {
     const page = await visit('/dash')
     const panels = createDashboard().panels.filter(({ type }) => type !== 'row')
+    // A panel is drawn once one comes near to it.
+    for (const figure of await page.locator('figure').all()) {
+      await figure.scrollIntoViewIfNeeded()
+      await figure.locator('.quietly').waitFor({ state: 'detached' })
+    }
     expect(await page.locator('figure').count()).toBe(panels.length)
     expect(await page.locator('figure h3').allTextContents()).toEqual(
       panels.map(({ title }) => title),
@@ -164,6 +169,44 @@ describe('what they say', () => {
     expect(await page.locator('figure.timeseries canvas').count()).toBeGreaterThan(5)
     expect(await page.textContent('figure:has-text("Event loop lag")')).toContain(
       'is not kept in memory',
+    )
+  })
+
+  test('the address of the dashboard keeps what is looked at', async () => {
+    const page = await visit('/dash?minutes=5&env=arithmetic&mode=train')
+    expect(await page.inputValue('#range')).toBe('5')
+    expect(await page.locator('details.picker > summary').allTextContents()).toEqual([
+      'Environment: arithmetic',
+      'Mode: train',
+      'Backend: all',
+    ])
+    const asked = page.waitForRequest((one) => one.url().includes('/v1/dashboard/panels/'))
+    await page.click('text=Environment: arithmetic')
+    await page.click('details.picker[open] label:has-text("office")')
+    expect(new URL((await asked).url()).searchParams.get('env')).toBe('arithmetic,office')
+    expect(new URL(page.url()).searchParams.get('env')).toBe('arithmetic,office')
+    await page.click('h1')
+    expect(await page.locator('details.picker[open]').count()).toBe(0)
+    await page.reload()
+    await page.waitForSelector('text=Environment: arithmetic, office')
+  })
+
+  test('weight updates are told and drawn', async () => {
+    let version = 100
+    const updates = async () => {
+      const body = JSON.stringify({ version: version++ })
+      const headers = { 'content-type': 'application/json' }
+      await fetch(`${house.url}/v1/policy`, { method: 'POST', headers, body })
+      const { annotations } = await get('/v1/dashboard/annotations?minutes=5')
+      return annotations[1].spans.length
+    }
+    // A version is seen to change once the one before it has been sampled.
+    await expect.poll(updates, { timeout: 30_000, interval: 1000 }).toBe(1)
+    const page = await visit('/dash?minutes=5')
+    const told = page.locator('.annotations li')
+    expect(await told.nth(0).textContent()).toContain('Alerts: Alerts are evaluated by Prometheus')
+    await page.waitForSelector(
+      '.annotations li:has-text("Weight updates: 1 (weights), the last from ")',
     )
   })
 
@@ -200,6 +243,18 @@ describe('with the keyboard alone', () => {
     await tabTo(page, 'Tokens')
     await page.keyboard.press('Enter')
     await page.waitForSelector('.tape')
+  })
+
+  test('what the dashboard shows is chosen', async () => {
+    const page = await visit('/dash')
+    await tabTo(page, 'Environment: all')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Space')
+    expect(new URL(page.url()).searchParams.get('env')).toBe('arithmetic')
+    await page.keyboard.press('Escape')
+    expect(await focused(page)).toBe('Environment: arithmetic')
+    expect(await page.locator('details.picker[open]').count()).toBe(0)
   })
 
   test('focus stays where it is while a running batch is drawn anew', async () => {

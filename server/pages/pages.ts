@@ -40,6 +40,7 @@ const OWN: Record<string, string> = {
   'batch.js': TEXT,
   'chart.js': TEXT,
   'dash.js': TEXT,
+  'dash-view.js': TEXT,
   'dom.js': TEXT,
   'episode.js': TEXT,
   'figures.js': TEXT,

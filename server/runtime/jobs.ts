@@ -17,6 +17,7 @@ import type { EstimatedGroup } from '../../reward/explain.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import type { EpisodeRequest, HttpReply } from '../../rollout/request.ts'
 import type { TurnEvent } from '../../rollout/turn-events.ts'
+import type { Query, Row } from '../dash/evaluate.ts'
 import type { GroupForm } from '../service.ts'
 import type { GraderSource } from './grader-setup.ts'
 import type { KeptState } from './state-cache.ts'
@@ -89,6 +90,8 @@ export interface Jobs {
   }
   /** A sealed episode's tokens as JSON text. */
   tokens: { in: KeptEpisode; out: Uint8Array }
+  /** A query of the dashboard over samples that were kept. */
+  query: { in: Query; out: Row[] }
   parse: { in: unknown; out: JsonObject }
   advantages: { in: unknown; out: JsonObject }
 }

@@ -13,6 +13,7 @@ import { explainGroup } from '../../reward/explain.ts'
 import { guardedEnvironment, stateFault } from '../../rollout/guarded-environment.ts'
 import { answerParse } from '../../rollout/toolcall/answer.ts'
 import { advance, begin, conclude, emptyState, type TurnResult } from '../../rollout/turn.ts'
+import { evaluateQuery } from '../dash/evaluate.ts'
 import { polarResults } from '../dialects/polar-results.ts'
 import { slimeItems } from '../dialects/slime-items.ts'
 import { type LoadedEngine, loadEngine } from './engine.ts'
@@ -103,6 +104,7 @@ const handlers: Handlers = {
   },
   tokens: (episode, engine) =>
     new TextEncoder().encode(JSON.stringify(episodeTokens(episode, engine))),
+  query: evaluateQuery,
   parse: (line) => answerParse(line) as unknown as JsonObject,
   advantages: (line) => answerAdvantages(line) as unknown as JsonObject,
 }

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js'
 import { withUnit } from './figures.js'
-import { figure } from './format.js'
+import { clock, figure } from './format.js'
 import uPlot from './uPlot.esm.js'
 
 const HEIGHT = 180
@@ -13,7 +13,7 @@ const AXIS = 56
 const BOUND_AXIS = 68
 
 /** @param {HTMLElement} body whose width the picture takes */
-export function chart({ times, series }, unit, body) {
+export function chart({ times, series, annotations }, unit, body) {
   const style = getComputedStyle(document.documentElement)
   const lines = series.map(({ name }, place) => ({
     label: name,
@@ -24,8 +24,27 @@ export function chart({ times, series }, unit, body) {
   }))
   const options = common(style, body, `${series.length} lines`)
   options.series = [{}, ...lines]
+  options.hooks = { drawClear: [(plot) => drawSpans(plot, annotations, style)] }
   options.axes[1].values = (_, ticks) => ticks.map((tick) => withUnit(tick, unit))
   return drawn(options, [times, ...series.map(({ values }) => values)], series)
+}
+
+/** Bands behind the lines, each with a line where it begins. */
+function drawSpans(plot, annotations, style) {
+  const { ctx, bbox } = plot
+  for (const { color, spans } of annotations) {
+    ctx.fillStyle = style.getPropertyValue(`--mark-${color}`)
+    for (const { from, to } of spans) {
+      const left = Math.max(bbox.left, plot.valToPos(from, 'x', true))
+      const right = Math.min(bbox.left + bbox.width, plot.valToPos(to, 'x', true))
+      if (right < left) continue
+      ctx.globalAlpha = 0.12
+      ctx.fillRect(left, bbox.top, right - left, bbox.height)
+      ctx.globalAlpha = 0.9
+      ctx.fillRect(left, bbox.top, Math.max(1, devicePixelRatio), bbox.height)
+    }
+  }
+  ctx.globalAlpha = 1
 }
 
 /** Rows are buckets by their upper bound; the more was observed, the fuller the colour. */
@@ -95,9 +114,6 @@ function common(style, body, what) {
 }
 
 const boundText = (le) => `\u2264 ${Number.isFinite(le) ? figure(le) : '\u221e'}`
-
-/** Hours and minutes, of the day that the reader lives in. */
-const clock = (seconds) => new Date(1000 * seconds).toTimeString().slice(0, 5)
 
 /** A canvas says nothing to those who cannot see it: its last values stand in its name. */
 function drawn({ what, ...options }, data, series) {

@@ -1,8 +1,10 @@
 // The Grafana dashboard, drawn here: the same panels and queries, from Prometheus or from what this process remembers.
 import { get } from './api.js'
 import { chart, heatmap } from './chart.js'
+import { closeLeftPickers, picker, queryOf, rangePicker, readView, writeView } from './dash-view.js'
 import { h, replace } from './dom.js'
 import { withUnit } from './figures.js'
+import { clock } from './format.js'
 import { empty, failure } from './parts.js'
 
 const SECONDS = 10
@@ -15,68 +17,138 @@ const RANGES = [
 ]
 
 export async function dashPage(main, { every }) {
-  const { source, interval, seconds, remark, rows } = await get('/v1/dashboard')
-  const frames = new Map()
+  const { source, interval, seconds, remark, variables, rows } = await get('/v1/dashboard')
   const ranges = RANGES.filter(([length]) => seconds === null || 60 * length <= seconds)
-  let minutes = Math.min(60, ranges.at(-1)[0])
-  const choose = h(
-    'select',
-    {
-      id: 'range',
-      onchange: (event) => {
-        minutes = Number(event.target.value)
-        drawAll()
-      },
-    },
-    ranges.map(([value, text]) => h('option', { value, selected: value === minutes }, text)),
-  )
+  const view = readView(ranges, variables)
+  const frames = rows.flatMap(({ panels }) => panels.map((panel) => ({ panel, ...frameOf(panel) })))
+  const around = h('div')
+  let round = 0
+  let drawing = null
 
   replace(main, [
     h('h1', {}, 'Dashboard'),
-    h('div.controls', {}, h('label', { for: 'range' }, 'Last '), choose),
+    h(
+      'div.controls',
+      {},
+      rangePicker(ranges, view, chosen),
+      variables.map((one) => picker(one, view, chosen)),
+    ),
     h(
       'p.note',
       {},
       source === 'prometheus'
-        ? 'From the Prometheus of dashboard.prometheus, all environments and backends.'
-        : `What this process remembers, ${interval === 1 ? 'a sample each second' : `a sample each ${interval} seconds`}, all environments and backends; it starts empty with the server. For longer, and for every series, name a Prometheus under dashboard.prometheus.`,
+        ? 'From the Prometheus of dashboard.prometheus.'
+        : `What this process remembers, ${interval === 1 ? 'a sample each second' : `a sample each ${interval} seconds`}; it starts empty with the server. For longer, and for every series, name a Prometheus under dashboard.prometheus.`,
     ),
     remark && h('p.warning', {}, remark),
+    around,
     rows.map(({ title, panels }) =>
       h('section', {}, [
         h('h2', {}, title),
         h(
           'div.board',
           {},
-          panels.map((panel) => {
-            const body = h('div.picture', {}, h('p.quietly', {}, 'Loading\u2026'))
-            frames.set(panel, body)
-            return h(`figure.panel.${panel.kind}`, { id: `panel-${panel.id}` }, [
-              h('h3', { title: panel.description }, panel.title),
-              body,
-              h('figcaption.note', {}, panel.description),
-            ])
-          }),
+          frames.filter(({ panel }) => panels.includes(panel)).map(({ figure }) => figure),
         ),
       ]),
     ),
   ])
   document.getElementById(location.hash.slice(1))?.scrollIntoView()
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll)
-  return every(SECONDS, drawAll)
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', chosen)
+  whenNear(frames, () => drawNear().catch(leftToNextRound))
+  closeLeftPickers(main)
+  return every(SECONDS, drawAnew)
 
-  /** One after the other: the server answers others in between. */
-  async function drawAll() {
-    for (const [panel, body] of frames) {
-      const data = await get(`/v1/dashboard/panels/${panel.id}?minutes=${minutes}`)
-      try {
-        replace(body, picture(panel, data, body))
-      } catch (error) {
-        replace(body, failure(error))
-        throw error
-      }
+  function chosen() {
+    writeView(view)
+    drawAnew().catch(leftToNextRound)
+  }
+
+  function drawAnew() {
+    round++
+    return drawNear()
+  }
+
+  /** One drawing at a time; what is chosen or comes near meanwhile is part of it. */
+  function drawNear() {
+    drawing ??= drawThose().finally(() => {
+      drawing = null
+    })
+    return drawing
+  }
+
+  /** One panel after the other: the server answers others in between. */
+  async function drawThose() {
+    const { annotations } = await get(`/v1/dashboard/annotations?minutes=${view.minutes}`)
+    replace(around, annotated(annotations))
+    for (;;) {
+      const next = frames.find((frame) => frame.round < round && isNear(frame.figure))
+      if (!next) return
+      next.round = round
+      await draw(next, annotations)
     }
   }
+
+  async function draw({ panel, body }, annotations) {
+    const data = await get(`/v1/dashboard/panels/${panel.id}?${queryOf(view)}`)
+    try {
+      replace(body, picture(panel, { ...data, annotations }, body))
+    } catch (error) {
+      replace(body, failure(error))
+      throw error
+    }
+  }
+}
+
+/** The next round, which is looked after, meets the same end and says so. */
+function leftToNextRound() {}
+
+function frameOf(panel) {
+  const body = h('div.picture', {}, h('p.quietly', {}, 'Loading\u2026'))
+  const figure = h(`figure.panel.${panel.kind}`, { id: `panel-${panel.id}` }, [
+    h('h3', { title: panel.description }, panel.title),
+    body,
+    h('figcaption.note', {}, panel.description),
+  ])
+  /** When it was drawn last; 0: never. */
+  return { figure, body, round: 0 }
+}
+
+/** Calls `draw` where one comes near that was never drawn. */
+function whenNear(frames, draw) {
+  const watch = new IntersectionObserver(
+    () => {
+      if (frames.some(({ figure, round }) => round === 0 && isNear(figure))) draw()
+    },
+    { rootMargin: '50% 0px' },
+  )
+  for (const { figure } of frames) watch.observe(figure)
+}
+
+/** Within half a window of what is seen. */
+function isNear(figure) {
+  const { top, bottom } = figure.getBoundingClientRect()
+  return bottom > -innerHeight / 2 && top < 1.5 * innerHeight
+}
+
+/** What is drawn over the pictures, in words too. */
+function annotated(annotations) {
+  return h(
+    'ul.legend.annotations',
+    { 'aria-label': 'Drawn over the pictures' },
+    annotations.map(({ name, color, spans, notes: [note] }) =>
+      h('li', { title: note }, [
+        h(`i.mark.${color}`),
+        `${name}: `,
+        spans.length === 0 ? (note ?? 'none in this time') : lately(spans),
+      ]),
+    ),
+  )
+}
+
+function lately(spans) {
+  const named = [...new Set(spans.map(({ text }) => text))].slice(0, 4).join(', ')
+  return `${spans.length} (${named}), the last from ${clock(spans.at(-1).from)}`
 }
 
 function picture(panel, data, body) {

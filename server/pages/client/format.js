@@ -37,6 +37,9 @@ export function duration(seconds) {
   return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`
 }
 
+/** Hours and minutes, of the day that the reader lives in. */
+export const clock = (seconds) => new Date(1000 * seconds).toTimeString().slice(0, 5)
+
 /** `zero_variance` is "zero variance". */
 export const words = (name) => name.replaceAll('_', ' ')
 
