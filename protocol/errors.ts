@@ -43,6 +43,12 @@ export const ERROR_CODES = {
 
 export type ErrorCode = keyof typeof ERROR_CODES
 
+/**
+ * Which bound refuses: batches that are played, finished groups that wait, their bytes, the ledger or its disk. Not on the
+ * wire, where the sentence names the setting.
+ */
+export type Bound = 'queue_full' | 'ready_full' | 'bytes_full' | 'disk_full'
+
 /** An RFC 9457 problem document: what a client gets with every status of 400 and above. */
 export interface Problem {
   type: string
@@ -62,12 +68,19 @@ export interface Problem {
 export class PaddockError extends Error {
   readonly code: ErrorCode
   readonly path: string
+  /** Of a `queue_full`. */
+  readonly bound: Bound
 
-  constructor(code: ErrorCode, message: string, options: { path?: string; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { path?: string; cause?: unknown; bound?: Bound } = {},
+  ) {
     super(message, options.cause === undefined ? {} : { cause: options.cause })
     this.name = 'PaddockError'
     this.code = code
     this.path = options.path ?? ''
+    this.bound = options.bound ?? 'queue_full'
   }
 
   /** The same as a problem document. */

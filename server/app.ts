@@ -3,7 +3,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import { Hono } from 'hono'
 import { methodNotAllowed } from 'hono/method-not-allowed'
-import { type ErrorCode, PaddockError } from '../protocol/errors.ts'
+import { type Bound, type ErrorCode, PaddockError } from '../protocol/errors.ts'
 import { type Access, createAccess } from './access.ts'
 import { createCallbackSender } from './callback-sender.ts'
 import { withCallbacks } from './callbacks.ts'
@@ -31,8 +31,8 @@ export interface AppOptions {
     route: string
     status: number
     seconds: number
-    /** The code of the problem document that it was answered with. */
-    refusal: ErrorCode | null
+    /** The code of the problem document that it was answered with, or the bound that is full. */
+    refusal: ErrorCode | Bound | null
   }): void
   /** Told of each fault of the server, whose cause the client does not see. */
   onFault?(error: unknown, route: string): void
@@ -136,7 +136,8 @@ export function createApp(service: Service, config: Config, options: AppOptions 
   })
   app.onError((error, context) => {
     const problem = problemOf(error)
-    context.set('refusal', problem.code)
+    const isBound = error instanceof PaddockError && error.code === 'queue_full'
+    context.set('refusal', isBound ? error.bound : problem.code)
     // A client that goes away in the middle of its body is no fault of ours.
     const gone = context.req.raw.signal.aborted
     if (isFault(problem) && !gone) options.onFault?.(error, context.get('route'))

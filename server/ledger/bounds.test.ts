@@ -1,5 +1,6 @@
 // What waits for a trainer lies in the ledger and not on the heap; and when there is too much of it, no more is taken.
 import { expect, it, test } from 'vitest'
+import { scrape } from '../metrics/scrape.testkit.ts'
 import { openHouse } from '../testkit/house.testkit.ts'
 import { endOf, openBench, place } from './ledger.testkit.ts'
 import { StoreFailed } from './store.ts'
@@ -55,6 +56,9 @@ it('O05: when the ready store is full a new batch is answered 429 with Retry-Aft
     expect(refused.status).toBe(429)
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(await refused.json()).toMatchObject({ code: 'queue_full' })
+    const told = await scrape(house.url)
+    expect(told.sum('requests_rejected_total', { reason: 'ready_full' })).toBe(1)
+    expect(told.sum('requests_rejected_total')).toBe(1)
     const again = await house.api.lease('full', { max: 2, lease_s: 60, wait_s: 20 })
     await house.api.ack('full', again.groups)
     expect((await submit()).status).toBe(202)

@@ -130,16 +130,18 @@ describe('by reason', () => {
     expect(skipped).toEqual({ ...Object.fromEntries(reasons.map((one) => [one, 2])), other: 5 })
   })
 
-  test('refusals: what failed in mid-work is none', async () => {
+  test('refusals, by the bound that refused: what failed in mid-work is none', async () => {
+    const bounds = ['queue_full', 'ready_full', 'bytes_full', 'disk_full'] as const
     const rejected = await counted('requests_rejected_total', (metrics) => {
-      for (const code of ['queue_full', 'too_many_requests'] as const)
+      for (const code of [...bounds, 'too_many_requests'] as const)
         metrics.httpAnswered('/v1/batches', 429, 0, code)
       for (const code of ['draining', 'not_graded', 'store_failed'] as const)
         metrics.httpAnswered('/v1/batches', 503, 0, code)
       metrics.httpAnswered('/readyz', 503, 0, null)
       metrics.httpAnswered('/v1/batches', 422, 0, 'invalid_task')
     })
-    expect(rejected).toEqual({ queue_full: 1, rate_limited: 1, draining: 1, invalid: 1 })
+    const each = Object.fromEntries(bounds.map((bound) => [bound, 1]))
+    expect(rejected).toEqual({ ...each, rate_limited: 1, draining: 1, invalid: 1 })
   })
 })
 

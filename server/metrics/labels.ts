@@ -50,8 +50,12 @@ export const LABEL_LISTS = {
   pool: ['turn'],
   thread_state: ['busy', 'idle', 'starting'],
   worker_exit: ['crash', 'oom', 'hang_killed'],
+  /** The first four are bounds: batches that are played, finished groups that wait, their bytes, the ledger or its disk. */
   reject_reason: [
     'queue_full',
+    'ready_full',
+    'bytes_full',
+    'disk_full',
     'body_too_large',
     'bad_content_type',
     'invalid',

@@ -1,6 +1,6 @@
 // What happens in the machinery, as the series of the catalogue count it: backends, tools, delivery, trainers, our edge, the ledger.
 import type { Mode } from '../../protocol/batch.ts'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Bound, ErrorCode } from '../../protocol/errors.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import type { Settlement } from '../../protocol/outcomes.ts'
 import type { Spent } from '../runtime/timed-environment.ts'
@@ -55,8 +55,13 @@ export interface ServingEvents {
   policyVersion(version: number): void
   /** Tokens that a batch may sample at most. */
   budgeted(tokens: number): void
-  /** One answered request of our own HTTP; `route` is a path pattern, `refusal` the code of its problem document. */
-  httpAnswered(route: string, status: number, seconds: number, refusal: ErrorCode | null): void
+  /** One answered request of our own HTTP; `route` is a path pattern, `refusal` the code of its problem document, or the bound that is full. */
+  httpAnswered(
+    route: string,
+    status: number,
+    seconds: number,
+    refusal: ErrorCode | Bound | null,
+  ): void
   socketOpened(): void
   socketClosed(code: number): void
   /** One commit of the ledger. */
@@ -229,15 +234,18 @@ const REJECTIONS: Record<number, LabelValue<'reject_reason'>> = {
 }
 
 /** Codes that share a status. What failed in mid-work (not graded, not kept) was no refusal. */
-const REJECTED_CODES: Partial<Record<ErrorCode, LabelValue<'reject_reason'>>> = {
+const REJECTED_CODES: Partial<Record<ErrorCode | Bound, LabelValue<'reject_reason'>>> = {
   queue_full: 'queue_full',
+  ready_full: 'ready_full',
+  bytes_full: 'bytes_full',
+  disk_full: 'disk_full',
   too_many_requests: 'rate_limited',
   draining: 'draining',
 }
 
 function rejectReason(
   status: number,
-  refusal: ErrorCode | null,
+  refusal: ErrorCode | Bound | null,
 ): LabelValue<'reject_reason'> | null {
   return (refusal && REJECTED_CODES[refusal]) ?? REJECTIONS[status] ?? null
 }

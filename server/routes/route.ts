@@ -2,7 +2,7 @@
 import type { Context, Hono } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
 import type { z } from 'zod'
-import type { ErrorCode } from '../../protocol/errors.ts'
+import type { Bound, ErrorCode } from '../../protocol/errors.ts'
 import { parseJsonBody } from '../../protocol/json-body.ts'
 import { requireRole } from '../access.ts'
 import type { CallbackSender } from '../callback-sender.ts'
@@ -27,7 +27,7 @@ export interface Edge {
 
 /** `roles`: what the caller's token may; for metrics `route`, the path pattern that matched, and `refusal`. */
 export type App = Hono<{
-  Variables: { roles: readonly Role[]; route: string; refusal?: ErrorCode }
+  Variables: { roles: readonly Role[]; route: string; refusal?: ErrorCode | Bound }
 }>
 
 export interface Answer {

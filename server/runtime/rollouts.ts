@@ -100,7 +100,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     if (draining)
       throw new PaddockError('draining', 'the server is stopping; submit to another one')
     const full = shares.refusal(submitting.size)
-    if (full !== null) throw new PaddockError('queue_full', full)
+    if (full !== null) throw new PaddockError('queue_full', full.sentence, { bound: full.bound })
   }
 
   function openBatches(): { open: number; oldest: number } {

@@ -1,4 +1,5 @@
 // What may be taken on: each batch's share of the bounds while it plays, and why another batch is refused.
+import type { Bound } from '../../protocol/errors.ts'
 import type { Ledger } from '../../rollout/ports.ts'
 import type { Config } from '../config.ts'
 import type { BatchPlan } from './batch-plan.ts'
@@ -15,8 +16,13 @@ export interface Shares {
   isLedgerFull(): boolean
   /** Nothing is looked at any more. */
   stop(): void
-  /** Why no other batch is taken now, as a sentence; `submitting` are on their way in. Null where there is room. */
-  refusal(submitting: number): string | null
+  /** Why no other batch is taken now; `submitting` are on their way in. Null where there is room. */
+  refusal(submitting: number): Refusal | null
+}
+
+interface Refusal {
+  bound: Bound
+  sentence: string
 }
 
 /** Asking a disk for its room may take its time, and gates are drawn with each delivery. */
@@ -83,15 +89,21 @@ export function createShares({ runs, ledger, board, scheduler, limits }: SharesW
     return { groups: sum((id) => ledger.deliveries(id).ready), bytes: sum(ledger.heldBytes) }
   }
 
-  /** Why finished groups must be taken before more is taken on, as a sentence; null where there is room. */
-  function waitingTooMuch(): string | null {
+  /** Why finished groups must be taken before more is taken on; null where there is room. */
+  function waitingTooMuch(): Refusal | null {
     const { max_groups_ready, max_bytes } = limits
     const { ready } = ledger.standing()
     const bytes = [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0)
     if (ready >= max_groups_ready)
-      return `${ready} finished groups wait to be leased, which is the limit (limits.max_groups_ready); lease and acknowledge some`
+      return {
+        bound: 'ready_full',
+        sentence: `${ready} finished groups wait to be leased, which is the limit (limits.max_groups_ready); lease and acknowledge some`,
+      }
     if (bytes >= max_bytes)
-      return `${bytes} bytes of episodes wait to be leased or for their group's end, which is the limit (limits.max_bytes)`
+      return {
+        bound: 'bytes_full',
+        sentence: `${bytes} bytes of episodes wait to be leased or for their group's end, which is the limit (limits.max_bytes)`,
+      }
     return null
   }
 
@@ -108,12 +120,21 @@ export function createShares({ runs, ledger, board, scheduler, limits }: SharesW
       const open = [...runs.values()].filter((run) => !run.isDone())
       const unread = open.filter((run) => run.isPlayed()).length
       const playing = open.length - unread + submitting
-      const full = ledger.full() ?? waitingTooMuch()
-      if (full !== null) return full
-      if (playing >= max_batches) return `${playing} batches are played, which is the limit`
+      const full = ledger.full()
+      if (full !== null) return { bound: 'disk_full', sentence: full }
+      const waiting = waitingTooMuch()
+      if (waiting !== null) return waiting
+      if (playing >= max_batches)
+        return {
+          bound: 'queue_full',
+          sentence: `${playing} batches are played, which is the limit (limits.max_batches)`,
+        }
       // One that is played and not read holds at least one group.
       if (unread >= max_groups_ready)
-        return `${unread} batches wait to be read, which is the limit; lease and acknowledge some`
+        return {
+          bound: 'ready_full',
+          sentence: `${unread} batches wait to be read, which is the limit (limits.max_groups_ready); lease and acknowledge some`,
+        }
       return null
     },
   }
