@@ -34,7 +34,7 @@ export function withCallbacks(
     const { url, encoding, lease_s } = callback
     while (!closing.aborted) {
       const request = { max: 1, lease_s, wait_s: WAIT_S }
-      const { body, groups } = await service.lease(batch, request, encoding, closing)
+      const { body, groups } = await service.lease(batch, request, encoding, closing, 'callback')
       if (groups.length === 0 && service.progress(batch).done) break
       if (groups.length === 0) continue
       const taken = await sender.send(url, {

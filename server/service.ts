@@ -71,12 +71,16 @@ export interface Service {
   resume(batch: string): Promise<BatchProgress>
   /** Cancels a batch whose trainer is gone, and lets its finished groups go: they settle as `stale`. */
   discard(batch: string): Promise<void>
-  /** Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. */
+  /**
+   * Resolves with an empty answer when `wait_s` is over, the batch is done, or `signal` aborts. `by`: a trainer that asks
+   * is alive, a callback that is about to be made says nothing of that.
+   */
   lease(
     batch: string,
     request: LeaseRequest,
     form: GroupForm,
     signal: AbortSignal,
+    by?: 'trainer' | 'callback',
   ): Promise<LeaseAnswer>
   /** A group of the batch as it waits or is leased, handed to nobody; null where there is none. */
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>

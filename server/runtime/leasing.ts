@@ -116,12 +116,14 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       for (const wake of waiting) wake()
     },
 
-    async lease(id, request, form, signal) {
+    async lease(id, request, form, signal, by = 'trainer') {
       const run = runOf(id)
       const leased = await leaseWithin(run, request, signal)
       const native = form === 'json' || form === 'msgpack'
-      metrics.trainerSeen(world.now())
-      metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
+      if (by === 'trainer') {
+        metrics.trainerSeen(world.now())
+        metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
+      }
       tellLeased(run, leased)
       const done = leased.length === 0 && run.isDone()
       const groups = leased.map((group) => envelope(group, !native))

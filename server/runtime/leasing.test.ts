@@ -1,4 +1,4 @@
-// Groups that leave the store without a lease of their trainer: nobody is counted as heard of whom nobody heard.
+// Groups that are taken out of the store without a word of their trainer: nobody is counted as seen whom nobody heard.
 import { expect, test } from 'vitest'
 import type { AckResult } from '../../protocol/group.ts'
 import type { LeasedGroup, Ledger } from '../../rollout/ports.ts'
@@ -27,13 +27,15 @@ function house(rounds: LeasedGroup[][]) {
     lease: async () => rounds.shift() ?? [],
     ack: note('ack', 'acked'),
     nack: note('nack', 'nacked'),
+    watch: () => () => {},
   } as unknown as Ledger
   const metrics = new Proxy({} as Metrics, {
     get: (_, name) => () => void told.push(String(name)),
   })
   const policy = { backend: 'main', max_staleness: null }
-  const run = { plan: { request: { mode: 'train', policy }, policy } }
-  const world = { ledger, metrics, pool: {} as Pool, board: createPolicyBoard(), now: () => 0 }
+  const run = { isDone: () => true, plan: { request: { mode: 'train', policy }, policy } }
+  const pool = { run: async () => new Uint8Array() } as unknown as Pool
+  const world = { ledger, metrics, pool, board: createPolicyBoard(), now: () => 0 }
   return { done, told, ...createLeasing(world, () => run as unknown as BatchRun) }
 }
 
@@ -49,4 +51,14 @@ test('what nobody came for is handed back until it is handed out no more, and no
   await letGo('batch', false)
   expect(done).toEqual(['nack a', 'nack a'])
   expect(told).toEqual([])
+})
+
+test('a callback that is about to be made is no sign of its trainer; a lease is', async () => {
+  const { lease, told } = house([])
+  const asked = { max: 1, lease_s: 60, wait_s: 0 }
+  const { signal } = new AbortController()
+  await lease('batch', asked, 'json', signal, 'callback')
+  expect(told).toEqual([])
+  await lease('batch', asked, 'json', signal)
+  expect(told).toEqual(['trainerSeen', 'trainerPolled'])
 })
