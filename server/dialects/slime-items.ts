@@ -52,7 +52,9 @@ function itemOf(
   return {
     uid: episode.id,
     instance_id: instanceOf(group),
-    messages: messages.map((message) => itemMessage(message, shown)) as unknown as JsonObject[],
+    messages: heard(messages).map((message) =>
+      itemMessage(message, shown),
+    ) as unknown as JsonObject[],
     reward: episode[reward],
     extra_info: {
       timestamp: at,
@@ -67,6 +69,11 @@ function itemOf(
 /** The `instance_id` under which a group goes out. */
 export function instanceOf({ metadata }: Pick<GroupEnvelope['head'], 'metadata'>): number {
   return Number((metadata.slime as JsonObject | undefined)?.instance_id)
+}
+
+/** Up to the last answer: what came behind it the policy never saw, and one mask type of slime's trains the last message. */
+function heard(messages: readonly ItemMessage[]): readonly ItemMessage[] {
+  return messages.slice(0, messages.findLastIndex(({ role }) => role === 'assistant') + 1)
 }
 
 /** Python's tokenizers raise on a lone surrogate, and the whole answer would be lost with it. */
