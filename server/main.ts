@@ -68,6 +68,9 @@ function withConfigFlags(command: Command): Command {
     .option('--set <path=value...>', 'any other setting, as --set runtime.heap_mb=1024')
 }
 
+/** Of verbs whose answer has one form: a script may ask all of them alike. */
+const ALWAYS_JSON = 'JSON, as it answers in any case'
+
 function example(text: string): string {
   return `\nExample:\n  ${text}\n`
 }
@@ -104,11 +107,12 @@ const program = new Command('paddock')
 
 withConfigFlags(program.command('serve'))
   .description('Serve HTTP and WebSocket until SIGTERM.')
+  .option('--json', 'one line on standard output says where it listens', false)
   .addHelpText('after', example('paddock serve paddock.yaml --port 9000'))
-  .action(async (file: string | undefined, flags: ConfigFlags) => {
+  .action(async (file: string | undefined, { json, ...flags }: ConfigFlags & { json: boolean }) => {
     const config = await configOf(file, flags)
     const { runServe } = await import('./commands/serve.ts')
-    await runServe(config)
+    await runServe(config, json)
   })
 
 withConfigFlags(program.command('config'))
@@ -124,6 +128,7 @@ withConfigFlags(program.command('config'))
 program
   .command('parse')
   .description('Parse tool calls: JSON Lines {id, format, tools, text} in, {id, calls, …} out.')
+  .option('--json', ALWAYS_JSON)
   .addHelpText(
     'after',
     `
@@ -141,6 +146,7 @@ program
   .description(
     'Compute advantages: JSON Lines {name, estimator, settings, input} in, {name, …} out.',
   )
+  .option('--json', ALWAYS_JSON)
   .addHelpText(
     'after',
     example(
@@ -160,6 +166,7 @@ program
   .argument('<path...>', 'a task file, or the folder of a pack')
   .option('-c, --config <file>', 'settings, for their environments; default: paddock.yaml')
   .option('--environment <name>', 'whose tasks single files are', 'office')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock validate tasks/one.json packs/mine'))
   .action(async (paths: string[], flags: { config?: string; environment: string }) => {
     const { environments } = await configOf(flags.config, {})
@@ -179,6 +186,7 @@ program
   .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
   .option('--environment <name>', 'whose task a file is', 'office')
   .option('--seed <number>', "default: the task's own", numberUpTo(Number.MAX_SAFE_INTEGER))
+  .option('--json', ALWAYS_JSON)
   .addHelpText(
     'after',
     example(
@@ -196,10 +204,11 @@ program
   .argument('<task>', 'a task file, or the id of a task in the packs')
   .option('-c, --config <file>', 'settings, for their packs; default: paddock.yaml')
   .option('--environment <name>', 'whose task a file is', 'office')
+  .option('--json', 'JSON Lines instead of text', false)
   .addHelpText('after', example('paddock play dev-04-interview-slot'))
-  .action(async (name: string, flags: TaskFlags) => {
+  .action(async (name: string, flags: TaskFlags & { json: boolean }) => {
     const { playTask } = await import('./commands/play.ts')
-    await playTask(await taskOf(name, flags))
+    await playTask(await taskOf(name, flags), undefined, flags.json)
   })
 
 program
@@ -209,10 +218,11 @@ program
   .description('Write a task of the office that passes the gate, to be changed into another.')
   .argument('<id>', 'a to z, 0 to 9 and hyphens')
   .option('--dir <folder>', 'where to write <id>.json', '.')
+  .option('--json', 'JSON that says where it is', false)
   .addHelpText('after', example('paddock new task refund-duplicates --dir packs/mine/tasks'))
-  .action(async (id: string, flags: { dir: string }) => {
+  .action(async (id: string, flags: { dir: string; json: boolean }) => {
     const { newTask } = await import('./commands/new-task.ts')
-    await newTask(id, flags.dir)
+    await newTask(id, flags)
   })
 
 program
@@ -221,6 +231,7 @@ program
     "Render conversations with a model's own chat template: JSON Lines in, {id, text, ids} out.",
   )
   .option('--model-dir <folder>', 'model folder of lines that name none')
+  .option('--json', ALWAYS_JSON)
   .addHelpText(
     'after',
     example(
@@ -239,6 +250,7 @@ program
   .option('--simulator-help', 'list the flags of the simulator, which takes every other flag')
   .allowUnknownOption()
   .allowExcessArguments()
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock simulate --port 8000 --fault 500=0.1'))
   .action(async (flags: { config?: string; simulatorHelp?: boolean }, command: Command) => {
     const { simulate, simulatorHelp } = await import('./commands/simulate.ts')
@@ -253,15 +265,25 @@ program
   .option('--port <number>', 'port of the server; 0 takes a free one', numberUpTo(65_535), 0)
   .option('--duration <seconds>', 'with --keep: end by itself after so long', numberUpTo(1e6))
   .option('--log-level <level>', 'what goes to standard error', 'warn')
+  .option('--json', 'one JSON object instead of the table', false)
   .addHelpText('after', example('paddock demo --keep --port 8420'))
-  .action(async (flags: { keep: boolean; port: number; duration?: number; logLevel: string }) => {
-    const { loadConfig } = await import('./config.ts')
-    const log = { level: flags.logLevel }
-    const { createLog } = await import('./log.ts')
-    const { demo } = await import('./commands/demo.ts')
-    const options = { keep: flags.keep, port: flags.port, duration: flags.duration ?? null }
-    await demo(options, createLog(loadConfig({ file: null, flags: { log } })))
-  })
+  .action(
+    async (flags: {
+      keep: boolean
+      port: number
+      duration?: number
+      logLevel: string
+      json: boolean
+    }) => {
+      const { loadConfig } = await import('./config.ts')
+      const log = { level: flags.logLevel }
+      const { createLog } = await import('./log.ts')
+      const { demo } = await import('./commands/demo.ts')
+      const { keep, port, duration = null, json } = flags
+      const options = { keep, port, duration, json }
+      await demo(options, createLog(loadConfig({ file: null, flags: { log } })))
+    },
+  )
 
 program
   .command('eval')
@@ -405,6 +427,7 @@ ledger
   .command('ls')
   .description('One JSON line a batch: its groups by how they stand.')
   .argument('<folder>', 'ledger.path of the settings')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock ledger ls runs/ledger'))
   .action(async (folder: string) => {
     const { listLedger } = await import('./commands/ledger.ts')
@@ -416,6 +439,7 @@ ledger
   .description('A batch, a group or an episode as JSON.')
   .argument('<folder>', 'ledger.path of the settings')
   .argument('<id>', 'its id')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock ledger show runs/ledger step-41.g0.e3'))
   .action(async (folder: string, id: string) => {
     const { showLedger } = await import('./commands/ledger.ts')
@@ -426,6 +450,7 @@ ledger
   .command('verify')
   .description('Check every record; exit code 1 where one is not what was written.')
   .argument('<folder>', 'ledger.path of the settings')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock ledger verify runs/ledger'))
   .action(async (folder: string) => {
     const { verifyLedger } = await import('./commands/ledger.ts')
@@ -438,6 +463,7 @@ ledger
     'Write the folder anew without the room of what has gone; the server must be stopped.',
   )
   .argument('<folder>', 'ledger.path of the settings')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock ledger compact runs/ledger'))
   .action(async (folder: string) => {
     const { compactLedger } = await import('./commands/ledger.ts')
@@ -450,6 +476,7 @@ ledger
   .argument('<folder>', 'ledger.path of the settings')
   .requiredOption('--out <file>', 'where to write them: .parquet, else JSON Lines')
   .option('--batch <id>', 'those of one batch')
+  .option('--json', ALWAYS_JSON)
   .addHelpText('after', example('paddock ledger export runs/ledger --out episodes-00000.jsonl'))
   .action(async (folder: string, { out, batch }: { out: string; batch?: string }) => {
     const { exportLedger } = await import('./commands/ledger.ts')
@@ -469,6 +496,7 @@ program
       'let it end by a failing fsync (needs libfiu) or a full disk (root)',
     ).choices(['eio', 'full']),
   )
+  .option('--json', 'one JSON object instead of the report', false)
   .addHelpText('after', example('paddock torture --kills 40 --seed 7'))
   .action(
     async (flags: {
@@ -477,6 +505,7 @@ program
       minKills: number
       seed?: number
       fault?: 'eio' | 'full'
+      json: boolean
     }) => {
       const { runTorture } = await import('./commands/torture.ts')
       const seed = flags.seed ?? Math.floor(Math.random() * 2 ** 31)

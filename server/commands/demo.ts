@@ -5,9 +5,9 @@ import type { Logger } from 'pino'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { createApiClient } from '../runtime/api-client.ts'
 import { batchSummary } from './batch-summary.ts'
-import { type EpisodesBar, episodesBar } from './episodes-bar.ts'
 import { groupTable } from './group-table.ts'
 import { openPlayground, type Playground } from './playground.ts'
+import { type ProgressBar, progressBar } from './progress-bar.ts'
 
 export interface DemoOptions {
   /** Leave server and simulator running, and say in one JSON line where they are. */
@@ -15,6 +15,8 @@ export interface DemoOptions {
   port: number
   /** Seconds after which `keep` ends by itself; null: never. */
   duration: number | null
+  /** One JSON object in the place of the table. */
+  json: boolean
 }
 
 const GROUP_SIZE = 8
@@ -30,12 +32,14 @@ const SIMULATOR_FLAGS = [
 ].flat()
 
 export async function demo(options: DemoOptions, log: Logger): Promise<void> {
-  const { keep, port } = options
-  if (!keep) process.stdout.write('Starting a policy simulator and the server …\n')
+  const { keep, port, json } = options
+  // What answers stands alone on standard output.
+  const progress = json ? process.stderr : process.stdout
+  if (!keep) progress.write('Starting a policy simulator and the server …\n')
   const playground = await openPlayground({ port, simulatorFlags: SIMULATOR_FLAGS }, log)
   try {
     if (keep) await stay(playground, options.duration)
-    else await show(playground)
+    else await show(playground, json)
   } finally {
     await playground.close()
   }
@@ -64,7 +68,7 @@ async function stay({ running, simulator }: Playground, duration: number | null)
   await Promise.allSettled(ends)
 }
 
-async function show({ running }: Playground): Promise<void> {
+async function show({ running }: Playground, json: boolean): Promise<void> {
   const client = createApiClient(running.url)
   const office = (await client.tasks('office')).tasks.filter(({ id }) => id.startsWith(DEMO_TASKS))
   const arithmetic = (await client.tasks('arithmetic')).tasks.slice(0, ARITHMETIC_TASKS)
@@ -77,16 +81,22 @@ async function show({ running }: Playground): Promise<void> {
       policy: { backend: 'main', sampling: { temperature: 1, max_tokens: 1024 } },
     })
   const total = GROUP_SIZE * (office.length + arithmetic.length)
-  const bar = episodesBar(total, process.stdout)
+  const bar = progressBar('Episodes', total, json ? process.stderr : process.stdout)
   const [groups] = await Promise.all([
     Promise.all(ids.map((id) => leaseAll(client, id))),
     watch(client, ids, bar),
   ])
   bar.stop()
   const progress = await Promise.all(ids.map((id) => client.progress(id)))
-  process.stdout.write(
-    `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${progress.map(batchSummary).join('\n')}\n`,
-  )
+  const text = json
+    ? JSON.stringify({ batches: progress, groups: groups.flat().map(withoutTokens) })
+    : `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${progress.map(batchSummary).join('\n')}`
+  process.stdout.write(`${text}\n`)
+}
+
+/** Megabytes of ids are for a trainer. */
+function withoutTokens({ episodes, ...group }: DeliveredGroup) {
+  return { ...group, episodes: episodes.map(({ samples: _, ...episode }) => episode) }
 }
 
 /** What a trainer does: lease, train, acknowledge, until the batch is done. */
@@ -106,7 +116,7 @@ async function leaseAll(
 async function watch(
   client: ReturnType<typeof createApiClient>,
   ids: string[],
-  bar: EpisodesBar,
+  bar: ProgressBar,
 ): Promise<void> {
   for (;;) {
     const progress = await Promise.all(ids.map((id) => client.progress(id)))

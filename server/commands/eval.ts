@@ -4,8 +4,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type ApiClient, createApiClient } from '../runtime/api-client.ts'
-import { type EpisodesBar, episodesBar } from './episodes-bar.ts'
 import { evaluationText } from './eval-table.ts'
+import { type ProgressBar, progressBar } from './progress-bar.ts'
 import type { Streams } from './streams.ts'
 
 export interface EvalOptions {
@@ -39,7 +39,7 @@ export async function evaluate(
   const tasks = await tasksOf(client, names)
   const { id } = await client.submit(requestOf(tasks, options))
   stderr.write(`batch ${id}: ${tasks.length} tasks × ${options.episodes} episodes\n`)
-  const bar = episodesBar(tasks.length * options.episodes, stderr)
+  const bar = progressBar('Episodes', tasks.length * options.episodes, stderr)
   await played(client, id, bar).finally(bar.stop)
   const report = await client.evaluation(id, queryOf(options))
   await takeAll(client, id)
@@ -77,7 +77,7 @@ function queryOf({ k, threshold, seed }: EvalOptions): string {
 }
 
 /** Its finished groups stay until the report is there: a batch of which nothing is left may be forgotten. */
-async function played(client: ApiClient, id: string, bar: EpisodesBar): Promise<void> {
+async function played(client: ApiClient, id: string, bar: ProgressBar): Promise<void> {
   for (;;) {
     const { state, admission, groups, episodes } = await client.progress(id)
     bar.update(episodes.finished)

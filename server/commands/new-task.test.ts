@@ -17,7 +17,7 @@ afterAll(() => rmSync(home, { recursive: true }))
 test('the scaffold passes the gate, and its transcripts score as they declare', async () => {
   const folder = join(home, 'deep', 'tasks')
   const said = keptStreams()
-  await newTask('my-task', folder, said.streams)
+  await newTask('my-task', { dir: folder }, said.streams)
   const file = join(folder, 'my-task.json')
   expect(said.out()).toBe(`${file}\n`)
   expect(said.err()).toContain(`paddock validate ${file}`)
@@ -45,18 +45,22 @@ test('the scaffold passes the gate, and its transcripts score as they declare', 
 })
 
 test('a file that is there stays as it is', async () => {
-  await newTask('twice', home, keptStreams().streams)
+  await newTask('twice', { dir: home }, keptStreams().streams)
   const before = await readFile(join(home, 'twice.json'))
-  await expect(newTask('twice', home, keptStreams().streams)).rejects.toThrow('is there already')
+  await expect(newTask('twice', { dir: home }, keptStreams().streams)).rejects.toThrow(
+    'is there already',
+  )
   expect(await readFile(join(home, 'twice.json'))).toEqual(before)
 })
 
 test.each(['../up', 'Upper', 'a b', '', 'a/b', '.'])('%j is no id', async (id) => {
-  await expect(newTask(id, home, keptStreams().streams)).rejects.toMatchObject({
+  await expect(newTask(id, { dir: home }, keptStreams().streams)).rejects.toMatchObject({
     code: 'invalid_request',
   })
 })
 
 test.each(['-x', '', 'Up', 'a/b', '..', 'x'.repeat(101)])('the id %j is refused', async (id) => {
-  await expect(newTask(id, tmpdir(), keptStreams().streams)).rejects.toThrow('expected an id')
+  await expect(newTask(id, { dir: tmpdir() }, keptStreams().streams)).rejects.toThrow(
+    'expected an id',
+  )
 })

@@ -11,7 +11,7 @@ const TASK_ID = /^[a-z0-9][a-z0-9-]{0,99}$/
 /** Writes `<folder>/<id>.json` and says where; a file that is there stays as it is. */
 export async function newTask(
   id: string,
-  folder: string,
+  { dir: folder, json = false }: { dir: string; json?: boolean },
   streams: Streams = process,
 ): Promise<void> {
   if (!TASK_ID.test(id))
@@ -27,6 +27,6 @@ export async function newTask(
       throw new PaddockError('invalid_request', `${file} ${why}`, { cause })
     },
   )
-  streams.stdout.write(`${file}\n`)
+  streams.stdout.write(`${json ? JSON.stringify({ file }) : file}\n`)
   streams.stderr.write(`Change it, then: paddock validate ${file}\n`)
 }

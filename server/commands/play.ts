@@ -15,24 +15,28 @@ const HELP = [
   '/end                   grades what has been done so far',
 ].join('\n')
 
-/** Plays until the episode ends, the input does, or the person says so; then explains the grade. */
+/** Plays until the episode ends, the input does, or the person says so; then explains the grade. `json`: JSON Lines out. */
 export async function playTask(
   named: NamedTask,
   terminal: { input: Readable; output: Writable } = {
     input: process.stdin,
     output: process.stdout,
   },
+  json = false,
 ): Promise<void> {
   const { task, environment, graders } = named
   expectPlayable(named)
-  const show = (text: string) => terminal.output.write(`${text}\n`)
+  /** With `json` the record, a line; else the text. */
+  const show = (text: string, record: JsonObject = { type: 'note', text }) =>
+    terminal.output.write(`${json ? JSON.stringify(record) : text}\n`)
   let state = environment.reset(task, seedOf(task))
   let turn = 0
   const tools = environment.tools(state)
-  for (const { role, content } of environment.open(state)) show(`[${role}]\n${content}\n`)
-  show(`${toolList(tools)}\n\n${HELP}\n`)
-  const lines = createInterface({ ...terminal, prompt: '> ' })
-  lines.prompt()
+  for (const { role, content } of environment.open(state))
+    show(`[${role}]\n${content}\n`, { type: 'message', role, content })
+  show(`${toolList(tools)}\n\n${HELP}\n`, { type: 'tools', tools: tools as never })
+  const lines = createInterface(json ? { input: terminal.input } : { ...terminal, prompt: '> ' })
+  if (!json) lines.prompt()
   for await (const line of lines) {
     const move = moveOf(line.trim(), tools)
     if (move.kind === 'end') break
@@ -44,18 +48,21 @@ export async function playTask(
           : environment.reply(state, move.text, turn)
       state = came.state
       turn++
-      if ('observation' in came) show(came.observation.content)
-      if ('say' in came) show(`[user]\n${came.say}`)
+      if ('observation' in came)
+        show(came.observation.content, { type: 'observation', ...came.observation } as JsonObject)
+      if ('say' in came)
+        show(`[user]\n${came.say}`, { type: 'message', role: 'user', content: came.say ?? null })
       const end = 'end' in came ? came.end : undefined
       if (end !== undefined) {
-        show(`The episode has ended (${end}).`)
+        show(`The episode has ended (${end}).`, { type: 'end', end })
         break
       }
     }
-    lines.prompt()
+    if (!json) lines.prompt()
   }
   lines.close()
-  show(`\n${explainGrade(graded(environment, state, askGraders(graders)))}`)
+  const grade = graded(environment, state, askGraders(graders))
+  show(`\n${explainGrade(grade)}`, { type: 'grade', ...grade } as unknown as JsonObject)
 }
 
 type Move =

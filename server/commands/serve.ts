@@ -13,9 +13,9 @@ const LAST_ANSWERS_MS = 250
 
 /**
  * The first signal drains and exits 0; a second one exits at once. Rejects with PaddockError `invalid_config` where
- * the server cannot start.
+ * the server cannot start. With `json` one line on standard output says where it listens.
  */
-export async function runServe(config: Config): Promise<void> {
+export async function runServe(config: Config, json = false): Promise<void> {
   const log = createLog(config)
   const starting = start(config, log)
   let signals = 0
@@ -37,6 +37,7 @@ export async function runServe(config: Config): Promise<void> {
   const { tokens } = config.server
   if (tokens.some(({ token }) => token.length < SAFE_TOKEN_LENGTH))
     log.warn('a token is short enough to be guessed; "openssl rand -hex 32" makes a good one')
+  if (json) process.stdout.write(`${JSON.stringify({ url, docs: `${url}/docs` })}\n`)
   log.info({ url, backends: Object.keys(config.backends), docs: `${url}/docs` }, 'listening')
 }
 

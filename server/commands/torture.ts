@@ -1,27 +1,43 @@
 // `paddock torture`: a server of its own, killed again and again; exit code 1 where a promise was broken.
-import { type TortureOptions, torture } from '../torture/torture.ts'
+import { type TortureOptions, type TortureResult, torture } from '../torture/torture.ts'
+import { progressBar } from './progress-bar.ts'
+import type { Streams } from './streams.ts'
 
-export async function runTorture(options: Omit<TortureOptions, 'onLine'>): Promise<number> {
-  process.stdout.write(`seed ${options.seed}\n`)
-  const result = await torture({ ...options, onLine: (text) => process.stdout.write(`${text}\n`) })
-  const { lost, twice, forgotten, repeated, ...figures } = result
-  const count = {
+/** The report as text, or with `json` as one object; how far it is, beside it. */
+export async function runTorture(
+  { json, ...options }: Omit<TortureOptions, 'onLine' | 'onKill'> & { json: boolean },
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'> = process,
+): Promise<number> {
+  stderr.write(`seed ${options.seed}\n`)
+  const bar = progressBar('Kills', options.kills, stderr)
+  const result = await torture({ ...options, onKill: bar.update }).finally(bar.stop)
+  const tooFew = result.kills < Math.min(options.kills, options.minKills)
+  const broken = Object.values(findings(result)).some((found) => found.length > 0)
+  const report = { seed: options.seed, fault: options.fault, ...result }
+  stdout.write(json ? `${JSON.stringify(report)}\n` : reportText(report))
+  if (tooFew) stderr.write(`only ${result.kills} of at least ${options.minKills} kills were done\n`)
+  return tooFew || broken ? 1 : 0
+}
+
+function findings({ lost, twice, forgotten, repeated }: TortureResult) {
+  return {
     'finished episodes lost': lost,
     'groups acknowledged twice': twice,
     'groups forgotten': forgotten,
     'episodes with more than one request repeated by one kill': repeated,
   }
-  for (const [name, found] of Object.entries(count)) {
-    process.stdout.write(`${found.length} ${name}\n`)
-    for (const one of found.slice(0, 5)) process.stdout.write(`  ${one}\n`)
-  }
-  const { kills, episodes, acked, repeats, trainerDeaths, restartSeconds, seconds } = figures
-  process.stdout.write(
-    `${kills} ${options.fault ? `ends by ${options.fault}` : 'kills'} and ${trainerDeaths} deaths of the trainer over ${episodes} episodes, ${acked} groups acknowledged, ` +
-      `${repeats} requests repeated; a restart takes ${restartSeconds.toFixed(2)} s; ${seconds.toFixed(0)} s in all\n`,
-  )
-  const tooFew = kills < Math.min(options.kills, options.minKills)
-  if (tooFew)
-    process.stdout.write(`only ${kills} of at least ${options.minKills} kills were done\n`)
-  return !tooFew && Object.values(count).every((found) => found.length === 0) ? 0 : 1
+}
+
+function reportText(report: TortureResult & Pick<TortureOptions, 'seed' | 'fault'>): string {
+  const { kills, episodes, acked, repeats, trainerDeaths, restartSeconds, seconds, fault } = report
+  const found = Object.entries(findings(report)).flatMap(([name, all]) => [
+    `${all.length} ${name}`,
+    ...all.slice(0, 5).map((one) => `  ${one}`),
+  ])
+  return [
+    ...found,
+    `${kills} ${fault ? `ends by ${fault}` : 'kills'} and ${trainerDeaths} deaths of the trainer over ${episodes} episodes, ${acked} groups acknowledged, ` +
+      `${repeats} requests repeated; a restart takes ${restartSeconds.toFixed(2)} s; ${seconds.toFixed(0)} s in all`,
+    '',
+  ].join('\n')
 }

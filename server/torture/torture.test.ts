@@ -6,7 +6,7 @@ import { type TortureOptions, type TortureResult, torture } from './torture.ts'
 const broken = fileURLToPath(new URL('broken-server.testkit.ts', import.meta.url))
 
 function run(fault: string, some: Partial<TortureOptions>): Promise<TortureResult> {
-  const options = { minKills: 0, kills: 2, seconds: 180, seed: 11, fault: null, onLine: () => {} }
+  const options = { minKills: 0, kills: 2, seconds: 180, seed: 11, fault: null, onKill: () => {} }
   return torture({ ...options, ...some, program: [broken, fault] })
 }
 

@@ -24,7 +24,8 @@ export interface TortureOptions {
   program?: readonly string[]
   /** What ends the server instead of a kill: the ledger's own failure at a disk that refuses. */
   fault: keyof typeof FAULTS | null
-  onLine(text: string): void
+  /** Told after each kill how many there were. */
+  onKill(kills: number): void
 }
 
 export interface TortureResult extends Finding {
@@ -69,7 +70,7 @@ const GRACE_MS = 10_000
 
 /** Needs the simulator's vocabulary, which a development install has. */
 export async function torture(options: TortureOptions): Promise<TortureResult> {
-  const { kills, seed, seconds, minKills, fault, program, lifeHears, onLine } = options
+  const { kills, seed, seconds, minKills, fault, program, lifeHears, onKill } = options
   const began = performance.now()
   const elapsed = () => (performance.now() - began) / 1000
   const signal = AbortSignal.timeout(seconds * 1000 + GRACE_MS)
@@ -159,8 +160,7 @@ export async function torture(options: TortureOptions): Promise<TortureResult> {
     for (; done < kills && elapsed() < seconds * KILLING; done++) {
       if (fault) await liveWithFault(FAULTS[fault])
       else await live(killTime)
-      if ((done + 1) % 10 === 0)
-        onLine(`${done + 1} kills, ${history.totals().acked} groups acknowledged`)
+      onKill(done + 1)
     }
     trainer.finish()
     while (!trainer.isDone() && elapsed() < seconds)

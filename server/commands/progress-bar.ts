@@ -1,16 +1,21 @@
-// How far episodes are, for a person who waits: a bar with an estimate on a terminal, a line each tenth in a pipe.
+// How far a command is, for a person who waits: a bar with an estimate on a terminal, a line each tenth in a pipe.
 import type { Writable } from 'node:stream'
 import { SingleBar } from 'cli-progress'
 
-export interface EpisodesBar {
+export interface ProgressBar {
   update(done: number): void
   stop(): void
 }
 
-export function episodesBar(total: number, stream: Writable & { isTTY?: boolean }): EpisodesBar {
+/** Counts `noun` (`Episodes`) up to `total`. */
+export function progressBar(
+  noun: string,
+  total: number,
+  stream: Writable & { isTTY?: boolean },
+): ProgressBar {
   if (stream.isTTY) {
     const bar = new SingleBar({
-      format: 'Episodes {bar} {value}/{total}, {duration_formatted}, {eta_formatted} to go',
+      format: `${noun} {bar} {value}/{total}, {duration_formatted}, {eta_formatted} to go`,
       barCompleteChar: '█',
       barIncompleteChar: '░',
       hideCursor: true,
@@ -23,7 +28,7 @@ export function episodesBar(total: number, stream: Writable & { isTTY?: boolean 
   return {
     update(done) {
       const tenth = Math.floor((10 * done) / total)
-      if (tenth > told) stream.write(`Episodes ${done}/${total}\n`)
+      if (tenth > told) stream.write(`${noun} ${done}/${total}\n`)
       told = Math.max(told, tenth)
     },
     stop: () => {},
