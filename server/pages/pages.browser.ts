@@ -42,6 +42,7 @@ const PAGES = [
   ['a group', '/groups/step-40.g0'],
   ['an episode', '/episodes/step-40.g0.e1'],
   ['its tokens', '/episodes/step-40.g0.e1#tokens'],
+  ['the tokens of a cut chain', '/episodes/step-39.g0.e0#tokens'],
   ['its grade', '/episodes/step-40.g0.e1#grade'],
   ['the dashboard', '/dash'],
 ] as const
@@ -126,6 +127,31 @@ describe('what they say', () => {
     )
   })
 
+  test('a chain that was cut and weights that were updated meanwhile are marked where it was', async () => {
+    const of = async (index: number) => ({
+      index,
+      samples: (await get(`/v1/episodes/step-39.g0.e${index}/tokens`)).samples,
+    })
+    const members = await Promise.all([0, 1, 2, 3].map(of))
+    const versionsOf = (samples: { versions: { version: number }[] }[]) =>
+      new Set(samples.flatMap(({ versions }) => versions.map(({ version }) => version)))
+    const { index, samples } = members.find(({ samples }) => versionsOf(samples).size === 2)!
+    const page = await visit(`/episodes/step-39.g0.e${index}#tokens`)
+    expect(await page.locator('.tape').count()).toBe(samples.length)
+    expect(await page.locator('.cut').allTextContents()).toEqual(
+      Array(samples.length - 1).fill(
+        'Cut: the next prompt did not extend this chain: template (1)',
+      ),
+    )
+    // Once in each chain, and where the version changes.
+    expect([...new Set(await page.locator('.tape .version').allTextContents())]).toEqual([
+      'version 0',
+      'version 1',
+    ])
+    await page.click('text=Conversation')
+    await page.waitForSelector('.warning:has-text("The token chain was cut: 1 × template.")')
+  })
+
   test('a group sets its episodes side by side from the turn where their calls part', async () => {
     const page = await visit('/groups/step-40.g0')
     const ids = (await page.locator('.column > header a').allTextContents()).map(
@@ -204,7 +230,9 @@ describe('what they say', () => {
     await expect.poll(updates, { timeout: 30_000, interval: 1000 }).toBe(1)
     const page = await visit('/dash?minutes=5')
     const told = page.locator('.annotations li')
-    expect(await told.nth(0).textContent()).toContain('Alerts: Alerts are evaluated by Prometheus')
+    expect(await told.nth(0).textContent()).toBe(
+      'Alerts are evaluated by Prometheus: without one there are none to show.',
+    )
     await page.waitForSelector(
       '.annotations li:has-text("Weight updates: 1 (weights), the last from ")',
     )

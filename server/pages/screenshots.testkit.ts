@@ -8,13 +8,23 @@ const FOLDER = new URL('../../docs/screenshots/', import.meta.url)
 /** A picture shows the first of a long page. */
 const MOST_PIXELS = 1150
 
-const PAGES = {
-  overview: '/',
-  batch: '/batches/step-40',
-  group: '/groups/step-40.g0',
-  episode: '/episodes/step-40.g0.e1',
-  tokens: '/episodes/step-40.g0.e1#tokens',
-  dash: '/dash',
+/** What a picture of a place shows before it. */
+const BEFORE = 350
+
+interface Shot {
+  path: string
+  /** The place where the picture is; else the top. */
+  at?: string
+}
+
+const PAGES: Record<string, Shot> = {
+  overview: { path: '/' },
+  batch: { path: '/batches/step-40' },
+  group: { path: '/groups/step-40.g0' },
+  episode: { path: '/episodes/step-40.g0.e1' },
+  tokens: { path: '/episodes/step-40.g0.e1#tokens' },
+  cut: { path: '/episodes/step-39.g0.e0#tokens', at: '.cut' },
+  dash: { path: '/dash' },
 }
 
 const only = process.argv.slice(2)
@@ -25,13 +35,15 @@ try {
   for (const width of [1280, 390])
     for (const scheme of ['light', 'dark'] as const) {
       const { context, page, problems } = await openPage(browser, house.url, { width, scheme })
-      for (const [name, path] of Object.entries(PAGES)) {
+      for (const [name, { path, at }] of Object.entries(PAGES)) {
         if (only.length > 0 && !only.includes(name)) continue
         await page.goto('about:blank')
         await page.goto(path)
         await page.waitForSelector('main[data-drawn]')
         const height = Number(await page.evaluate('document.documentElement.scrollHeight'))
-        const clip = { x: 0, y: 0, width, height: Math.min(height, MOST_PIXELS) }
+        const box = at ? await page.locator(at).first().boundingBox() : null
+        const y = Math.max(0, (box?.y ?? 0) - BEFORE)
+        const clip = { x: 0, y, width, height: Math.min(height - y, MOST_PIXELS) }
         const file = new URL(`${name}-${width}-${scheme}.png`, FOLDER).pathname
         await page.screenshot({ path: file, clip, fullPage: true })
       }

@@ -137,10 +137,9 @@ function annotated(annotations) {
     'ul.legend.annotations',
     { 'aria-label': 'Drawn over the pictures' },
     annotations.map(({ name, color, spans, notes: [note] }) =>
-      h('li', { title: note }, [
+      h('li', {}, [
         h(`i.mark.${color}`),
-        `${name}: `,
-        spans.length === 0 ? (note ?? 'none in this time') : lately(spans),
+        spans.length > 0 ? `${name}: ${lately(spans)}` : (note ?? `${name}: none in this time`),
       ]),
     ),
   )
