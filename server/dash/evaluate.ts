@@ -156,15 +156,15 @@ export function evaluate(expression: Expression, grid: readonly number[], sample
     }))
   }
 
+  /** Of equal values the first ones: never more than k. */
   function topk(rows: readonly Row[], k: number): Row[] {
-    const least = grid.map((_, at) => {
-      const known = rows.map(({ values }) => values[at]!).filter((value) => !Number.isNaN(value))
-      return known.sort((a, b) => b - a)[Math.min(k, known.length) - 1] ?? Number.NaN
-    })
-    return rows.map(({ labels, values }) => ({
-      labels,
-      values: values.map((value, at) => (value >= least[at]! ? value : Number.NaN)),
-    }))
+    const kept = rows.map(({ labels }) => ({ labels, values: filled(Number.NaN) }))
+    for (const at of grid.keys()) {
+      const known = [...rows.keys()].filter((place) => !Number.isNaN(rows[place]!.values[at]))
+      known.sort((a, b) => rows[b]!.values[at]! - rows[a]!.values[at]!)
+      for (const place of known.slice(0, k)) kept[place]!.values[at] = rows[place]!.values[at]!
+    }
+    return kept
   }
 
   function binary({ op, left, right, on, many }: Extract<Expression, { kind: 'binary' }>) {

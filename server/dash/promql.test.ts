@@ -59,6 +59,16 @@ test('changes counts how often a value differs from the one before it', () => {
   expect(instant('changes(nonexistent[50m])', 50, requests)).toEqual([])
 })
 
+test('topk has never more than k, where values are equal too', () => {
+  const equal = samples({
+    http_requests: ['a', 'b', 'c', 'd'].map((path) => series({ path }, [path === 'd' ? 2 : 1])),
+  })
+  expect(instant('topk(2, http_requests)', 0, equal)).toEqual([
+    [{ path: 'a' }, 1],
+    [{ path: 'd' }, 2],
+  ])
+})
+
 describe('rate and increase', () => {
   const requests = samples({
     http_requests: [
