@@ -1,8 +1,8 @@
 // Tells others over HTTP what they asked to be told: to allowed hosts, again and again until it is taken, a few at a time.
 import { setMaxListeners } from 'node:events'
 import type { Config } from './config.ts'
-import { createGuardedHttp } from './runtime/guarded-url.ts'
-import { createRedaction } from './runtime/redaction.ts'
+import { createGuardedHttp } from './runtime/asking/guarded-url.ts'
+import { createRedaction } from './runtime/policy/redaction.ts'
 
 export interface CallbackSender {
   /** Throws PaddockError `invalid_request` with `path` for a URL that may not be called. */

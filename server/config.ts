@@ -5,7 +5,7 @@ import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject, JsonValue } from '../protocol/json.ts'
 import { nearestName } from '../reward/nearest.ts'
 import { envLayer, fileLayer, flagLayer, type Layer, mergeSettings } from './config-layers.ts'
-import { createReach } from './runtime/reach.ts'
+import { createReach } from './runtime/asking/reach.ts'
 import { checkSchema, type SchemaIssue } from './schema-issues.ts'
 import { type Role, type Settings, settingsSchema } from './settings.ts'
 

@@ -6,9 +6,9 @@ import type { JsonObject } from '../protocol/json.ts'
 import type { EvaluationReport, EvaluationSettings } from '../reward/evaluation.ts'
 import type { PolarForm } from './dialects/polar-results.ts'
 import type { SlimeForm } from './dialects/slime-items.ts'
-import type { ExplainedGroup } from './runtime/explain-record.ts'
-import type { GradedResponse, ResponseToGrade } from './runtime/grade-response.ts'
-import type { ListedGroup } from './runtime/group-list.ts'
+import type { ExplainedGroup } from './runtime/batches/explain-record.ts'
+import type { GradedResponse, ResponseToGrade } from './runtime/batches/grade-response.ts'
+import type { ListedGroup } from './runtime/batches/group-list.ts'
 
 export interface TaskSummary {
   id: string

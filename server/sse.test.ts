@@ -5,7 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { type Listener, listen } from './listen.ts'
-import { createEventLog } from './runtime/event-log.ts'
+import { createEventLog } from './runtime/batches/event-log.ts'
 import { eventStream } from './sse.ts'
 import { createStubService } from './stub-service.testkit.ts'
 

@@ -1,6 +1,6 @@
 // A Service for tests of the edge: one batch `b1` with a real event log, groups handed out from a list.
 import { PaddockError } from '../protocol/errors.ts'
-import { createEventLog, type WritableEventLog } from './runtime/event-log.ts'
+import { createEventLog, type WritableEventLog } from './runtime/batches/event-log.ts'
 import type { LeaseAnswer, Service } from './service.ts'
 
 export interface StubService extends Service {

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws'
 import { createApp } from './app.ts'
 import { loadConfig } from './config.ts'
 import { listen } from './listen.ts'
-import { createEventLog } from './runtime/event-log.ts'
+import { createEventLog } from './runtime/batches/event-log.ts'
 import { createStubService } from './stub-service.testkit.ts'
 import { createStreamServer, type StreamServerOptions } from './websocket.ts'
 

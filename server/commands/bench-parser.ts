@@ -2,7 +2,7 @@
 import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import { createParser } from '../../rollout/toolcall/create-parser.ts'
-import { readModelFolder } from '../runtime/model-folder.ts'
+import { readModelFolder } from '../runtime/threads/model-folder.ts'
 import { aligned, medians } from './measure.ts'
 import { qwenFolder } from './playground.ts'
 import type { Streams } from './streams.ts'

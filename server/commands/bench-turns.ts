@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { PaddockError } from '../../protocol/errors.ts'
 import { loadConfig } from '../config.ts'
 import { fromSource } from '../from-source.ts'
-import { withScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/packs/scripts.ts'
 import { startSimulatorProcess } from '../runtime/simulator-process.ts'
 import { qwenFolder } from './playground.ts'
 

@@ -3,9 +3,9 @@ import { pathToFileURL } from 'node:url'
 import type { Environment } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
-import { loadEngine } from '../runtime/engine.ts'
-import type { GraderSource } from '../runtime/grader-setup.ts'
-import type { Pack } from '../runtime/packs.ts'
+import type { GraderSource } from '../runtime/asking/grader-setup.ts'
+import type { Pack } from '../runtime/packs/packs.ts'
+import { loadEngine } from '../runtime/threads/engine.ts'
 
 /** The shipped environments and those of a configuration (name to module path). */
 export async function loadEnvironments(

@@ -4,7 +4,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { isPlainObject } from '../../protocol/json.ts'
 import { createApiClient } from '../runtime/api-client.ts'
-import { type ExplainedGroup, explainRecord } from '../runtime/explain-record.ts'
+import { type ExplainedGroup, explainRecord } from '../runtime/batches/explain-record.ts'
 import type { Streams } from './streams.ts'
 import { table } from './table.ts'
 

@@ -6,9 +6,9 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import type { Config } from '../config.ts'
-import { createGradersNow } from '../runtime/graders-now.ts'
-import { gradersOf, type Pack, packAround, readPacks } from '../runtime/packs.ts'
-import { readTaskFile } from '../runtime/task-file.ts'
+import { createGradersNow } from '../runtime/asking/graders-now.ts'
+import { gradersOf, type Pack, packAround, readPacks } from '../runtime/packs/packs.ts'
+import { readTaskFile } from '../runtime/packs/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
 
 export interface NamedTask {

@@ -5,7 +5,7 @@ import type { Logger } from 'pino'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { type Config, loadConfig } from '../config.ts'
-import { withScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/packs/scripts.ts'
 import { type SimulatorProcess, startSimulatorProcess } from '../runtime/simulator-process.ts'
 import { type Running, serve } from '../serve.ts'
 

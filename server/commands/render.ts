@@ -10,7 +10,7 @@ import {
 } from '../../rollout/chat/answer-render.ts'
 import type { ChatModel } from '../../rollout/chat/chat-model.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
-import { readModelFolder } from '../runtime/model-folder.ts'
+import { readModelFolder } from '../runtime/threads/model-folder.ts'
 
 /** Models that stay loaded: each takes some 90 MB. */
 const KEPT_MODELS = 4

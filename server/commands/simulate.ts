@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { fromSource } from '../from-source.ts'
-import { withScripts } from '../runtime/scripts.ts'
+import { withScripts } from '../runtime/packs/scripts.ts'
 
 const program = fileURLToPath(
   new URL(`../../bench/simulator/main.${fromSource ? 'ts' : 'js'}`, import.meta.url),

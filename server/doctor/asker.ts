@@ -2,9 +2,9 @@
 import { isPlainObject, type JsonObject } from '../../protocol/json.ts'
 import type { HttpRequest } from '../../rollout/policy/dialect.ts'
 import type { Backend } from '../config.ts'
-import { createPolicyBoard } from '../runtime/policy-board.ts'
-import { createPolicyClient } from '../runtime/policy-client.ts'
-import type { PolicyAnswer } from '../runtime/policy-try.ts'
+import { createPolicyBoard } from '../runtime/policy/policy-board.ts'
+import { createPolicyClient } from '../runtime/policy/policy-client.ts'
+import type { PolicyAnswer } from '../runtime/policy/policy-try.ts'
 
 export interface Asker {
   /** Of the endpoint, without a password. */

@@ -4,7 +4,7 @@ import type { ThinkingMode, ToolFormat } from '../../protocol/parse-codes.ts'
 import type { DriftCause } from '../../protocol/turn-counts.ts'
 import type { PolicyReply } from '../../rollout/policy/dialect.ts'
 import type { DialectName } from '../../rollout/policy/dialects.ts'
-import type { PolicyAnswer } from '../runtime/policy-try.ts'
+import type { PolicyAnswer } from '../runtime/policy/policy-try.ts'
 
 /** Who is examined, and what will be asked of it. */
 export interface Subject {

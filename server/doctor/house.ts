@@ -6,8 +6,8 @@ import type { JsonObject } from '../../protocol/json.ts'
 import { nearestName } from '../../reward/nearest.ts'
 import { generateSpecs } from '../commands/environments.ts'
 import type { Config } from '../config.ts'
-import { type LoadedEngine, loadEngine } from '../runtime/engine.ts'
-import { gradersOf, type Pack, readPacks } from '../runtime/packs.ts'
+import { gradersOf, type Pack, readPacks } from '../runtime/packs/packs.ts'
+import { type LoadedEngine, loadEngine } from '../runtime/threads/engine.ts'
 import type { Evidence } from './evidence.ts'
 
 export interface House {

@@ -1,6 +1,6 @@
 // Requests beside the policy are counted by kind and by what came of them.
 import { expect, test, vi } from 'vitest'
-import type { BesideRequest } from '../runtime/beside.ts'
+import type { BesideRequest } from '../runtime/asking/beside.ts'
 import { measuredBeside } from './measured-beside.ts'
 
 const judge = { kind: 'judge', timeoutMs: 1000 } as BesideRequest

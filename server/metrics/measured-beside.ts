@@ -1,5 +1,5 @@
 // Whoever is asked beside the policy, with each request counted and timed.
-import type { Beside } from '../runtime/beside.ts'
+import type { Beside } from '../runtime/asking/beside.ts'
 import type { LabelValue } from './labels.ts'
 import type { Metrics } from './metrics.ts'
 

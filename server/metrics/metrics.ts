@@ -1,6 +1,6 @@
 // The server's own figures for Prometheus: counted where things end, in the main thread, with closed labels only.
 import { performance } from 'node:perf_hooks'
-import type { PoolStats } from '../runtime/pool.ts'
+import type { PoolStats } from '../runtime/threads/pool.ts'
 import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import { createLearningEvents, type LearningEvents } from './learning-events.ts'
 import { createSeries, type OpenLists, type Series } from './series.ts'

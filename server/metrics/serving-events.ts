@@ -3,7 +3,7 @@ import type { Mode } from '../../protocol/batch.ts'
 import type { Bound, ErrorCode } from '../../protocol/errors.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import type { Settlement } from '../../protocol/outcomes.ts'
-import type { Spent } from '../runtime/timed-environment.ts'
+import type { Spent } from '../runtime/threads/timed-environment.ts'
 import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 

@@ -6,7 +6,7 @@ import { ACK_RESULTS, type DeliveredGroup, LOGPROBS_MODES } from '../../protocol
 import { EPISODE_OUTCOMES, GROUP_VERDICTS, LEVELS, SETTLEMENTS } from '../../protocol/outcomes.ts'
 import { LENIENCIES, PARSE_ERRORS, PARSE_FLAGS } from '../../protocol/parse-codes.ts'
 import { DRIFT_CAUSES, type TurnCounts } from '../../protocol/turn-counts.ts'
-import type { EpisodeTokens } from '../runtime/episode-tokens.ts'
+import type { EpisodeTokens } from '../runtime/threads/episode-tokens.ts'
 import type { GroupPage, TaskSummary } from '../service.ts'
 
 const jsonObject = z.record(z.string(), z.json())

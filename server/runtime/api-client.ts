@@ -3,7 +3,7 @@ import type { BatchAccepted, BatchProgress } from '../../protocol/batch.ts'
 import type { Problem } from '../../protocol/errors.ts'
 import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
 import type { EvaluationReport } from '../../reward/evaluation.ts'
-import type { ExplainedGroup } from './explain-record.ts'
+import type { ExplainedGroup } from './batches/explain-record.ts'
 
 export interface ApiClient {
   submit(request: unknown): Promise<BatchAccepted>

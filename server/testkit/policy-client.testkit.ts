@@ -1,12 +1,12 @@
 // A policy client by itself, for tests that play the backend's side over real sockets.
 import type { PolicyRequest } from '../../rollout/request.ts'
 import type { Backend } from '../config.ts'
-import { createPolicyBoard, type PolicyBoard } from '../runtime/policy-board.ts'
+import { createPolicyBoard, type PolicyBoard } from '../runtime/policy/policy-board.ts'
 import {
   createPolicyClient,
   type PolicyClient,
   type PolicyClientHooks,
-} from '../runtime/policy-client.ts'
+} from '../runtime/policy/policy-client.ts'
 
 export const backendAt = (urls: string[], some: Partial<Backend> = {}): Backend => ({
   dialect: 'vllm',
