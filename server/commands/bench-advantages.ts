@@ -1,16 +1,8 @@
 // `paddock bench advantages`: groups a second of every estimator, beside a bare loop of mean and deviation.
 import type { GroupScores } from '../../reward/estimator.ts'
 import { chooseEstimator, estimatorNames } from '../../reward/estimators.ts'
-import { aligned, medians } from './measure.ts'
+import { aligned, type MeasureOptions, medians } from './measure.ts'
 import type { Streams } from './streams.ts'
-
-export interface AdvantagesBenchOptions {
-  /** How often the estimator and the bare loop take turns. */
-  rounds: number
-  /** Least length of one measurement. */
-  milliseconds: number
-  json: boolean
-}
 
 const GROUP_SIZE = 16
 const TURNS = 8
@@ -21,7 +13,7 @@ const SHARED_TURNS = 4
 
 /** Writes a table, or with `json` one object: medians over the rounds, per second on one core. */
 export async function benchAdvantages(
-  { rounds, milliseconds, json }: AdvantagesBenchOptions,
+  { rounds, milliseconds, json }: MeasureOptions,
   { stdout }: Pick<Streams, 'stdout'> = process,
 ): Promise<void> {
   const groups = someGroups()

@@ -7,16 +7,8 @@ import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import { readPack, shippedPack } from '../runtime/packs/packs.ts'
 import { createPool, type Pool } from '../runtime/threads/pool.ts'
-import { aligned, medians } from './measure.ts'
+import { aligned, type MeasureOptions, medians } from './measure.ts'
 import type { Streams } from './streams.ts'
-
-export interface EnvsBenchOptions {
-  /** How often the ways take turns. */
-  rounds: number
-  /** Least length of one measurement. */
-  milliseconds: number
-  json: boolean
-}
 
 interface EnvsBench {
   /** Of an instance with `records` records: resets a second, and their 50th and 99th percentile in milliseconds. */
@@ -39,7 +31,7 @@ const AT_ONCE = 32
 
 /** Writes a table, or with `json` one object. */
 export async function benchEnvs(
-  { rounds, milliseconds, json }: EnvsBenchOptions,
+  { rounds, milliseconds, json }: MeasureOptions,
   { stdout }: Pick<Streams, 'stdout'> = process,
 ): Promise<void> {
   const tasks = await officeTasks()

@@ -3,19 +3,11 @@ import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import { createParser } from '../../rollout/toolcall/create-parser.ts'
 import { readModelFolder } from '../runtime/threads/model-folder.ts'
-import { aligned, medians } from './measure.ts'
+import { aligned, type MeasureOptions, medians } from './measure.ts'
 import { qwenFolder } from './playground.ts'
 import type { Streams } from './streams.ts'
 
 type Format = 'hermes' | 'qwen3-coder'
-
-export interface ParserBenchOptions {
-  /** How often the ways of reading take turns. */
-  rounds: number
-  /** Least length of one measurement. */
-  milliseconds: number
-  json: boolean
-}
 
 /** Turns of a text: what a policy says in the middle of an episode, about 1 kB each. */
 const TURNS = 400
@@ -41,7 +33,7 @@ const TOOLS: ToolDefinition[] = [
 
 /** Writes a table, or with `json` one object: medians over the rounds, MB/s of UTF-8 and ids/s. */
 export async function benchParser(
-  { rounds, milliseconds, json }: ParserBenchOptions,
+  { rounds, milliseconds, json }: MeasureOptions,
   { stdout }: Pick<Streams, 'stdout'> = process,
 ): Promise<void> {
   const measure = (ways: Record<string, () => number>) => medians(ways, rounds, milliseconds)

@@ -1,5 +1,14 @@
 // How the benches measure: ways of doing the same that take turns in one run, and a table of what came of it.
 
+export interface MeasureOptions {
+  /** How often the ways take turns. */
+  rounds: number
+  /** Least length of one measurement. */
+  milliseconds: number
+  /** One JSON object instead of a table. */
+  json: boolean
+}
+
 /** Amount a second of CPU for each way, median over rounds in which the ways take turns (A B A B). */
 export function medians(
   ways: Record<string, () => number>,
