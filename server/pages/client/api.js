@@ -4,6 +4,7 @@ const KEY = 'paddock-token'
 
 /** An answer that is a problem document, or none at all. */
 export class Refused extends Error {
+  /** @param {number} status 0 where there was no answer */
   constructor(status, detail) {
     super(detail)
     this.status = status

@@ -9,6 +9,7 @@ import { overviewPage } from './overview.js'
 import { failure, loading } from './parts.js'
 
 /** Each page draws into `main` and, where it is live, calls `every` to be asked again. */
+/** @type {[RegExp, string, (main: HTMLElement, page: any) => unknown][]} */
 const PAGES = [
   [/^\/$/, 'Batches', overviewPage],
   [/^\/batches\/([^/]+)$/, 'Batch', batchPage],
@@ -18,7 +19,9 @@ const PAGES = [
 ]
 
 const main = document.querySelector('main')
+/** @type {HTMLElement} */
 const status = document.querySelector('#status')
+/** @type {HTMLElement} */
 const forget = document.querySelector('#forget')
 
 start()
@@ -113,8 +116,8 @@ function askForToken({ message }) {
       await get('/v1/batches')
       location.reload()
     } catch (error) {
-      problem.textContent = error.message
-      if (error.status === 401) forgetToken()
+      problem.textContent = String(error instanceof Error ? error.message : error)
+      if (error instanceof Refused && error.status === 401) forgetToken()
       else location.reload()
     }
   })

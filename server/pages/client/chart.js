@@ -12,7 +12,11 @@ const MOST_LABELS = 7
 const AXIS = 56
 const BOUND_AXIS = 68
 
-/** @param {HTMLElement} body whose width the picture takes */
+/**
+ * @param {any} data
+ * @param {string} unit as Grafana names it
+ * @param {HTMLElement} body whose width the picture takes
+ */
 export function chart({ times, series, annotations }, unit, body) {
   const style = getComputedStyle(document.documentElement)
   const lines = series.map(({ name }, place) => ({
@@ -90,6 +94,7 @@ export function heatmap({ times, series }, body) {
   return drawn(options, [times, times.map(() => null)], buckets)
 }
 
+/** @returns {any} */
 function common(style, body, what) {
   const ink = style.getPropertyValue('--soft')
   const line = style.getPropertyValue('--line')
@@ -116,11 +121,12 @@ function common(style, body, what) {
 const boundText = (le) => `\u2264 ${Number.isFinite(le) ? figure(le) : '\u221e'}`
 
 /** A canvas says nothing to those who cannot see it: its last values stand in its name. */
-function drawn({ what, ...options }, data, series) {
+function drawn(plan, data, series) {
+  const { what, ...options } = plan
   const last = series.map(
     ({ name, values }) => `${name} ${figure(values.findLast((one) => one !== null))}`,
   )
   const frame = h('div', { role: 'img', 'aria-label': `${what}; last: ${last.join(', ')}` })
-  new uPlot(options, data, frame)
+  new uPlot(/** @type {any} */ (options), data, frame)
   return frame
 }

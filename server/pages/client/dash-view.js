@@ -97,8 +97,10 @@ export function closeLeftPickers(root) {
     for (const one of root.querySelectorAll('details.picker[open]'))
       if (!kept(one)) one.open = false
   }
-  addEventListener('pointerdown', ({ target }) => closeOthers((one) => one.contains(target)))
-  addEventListener('focusin', ({ target }) =>
+  root.ownerDocument.addEventListener('pointerdown', ({ target }) =>
+    closeOthers((one) => one.contains(target)),
+  )
+  root.ownerDocument.addEventListener('focusin', ({ target }) =>
     closeOthers((one) => one.contains(target) || target.contains(one)),
   )
 }

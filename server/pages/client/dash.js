@@ -8,6 +8,7 @@ import { clock } from './format.js'
 import { empty, failure } from './parts.js'
 
 const SECONDS = 10
+/** @type {[number, string][]} */
 const RANGES = [
   [5, '5 minutes'],
   [15, '15 minutes'],

@@ -2,8 +2,9 @@
 
 /**
  * @param {string} tag of HTML, with classes: `span.badge.ok`
- * @param {Record<string, unknown>} attributes `on…` are listeners, `style` sets custom properties, false and null are left out
+ * @param {Record<string, any>} attributes `on…` are listeners, `style` sets custom properties, false and null are left out
  * @param {...(Node | string | number | null | false | undefined | unknown[])} children
+ * @returns {any} an HTMLElement of the tag's own kind
  */
 export function h(tag, attributes = {}, ...children) {
   const [name, ...classes] = tag.split('.')

@@ -15,14 +15,16 @@ export function signed(value) {
   return value > 0 ? `+${figure(value)}` : figure(value)
 }
 
+/** @type {[string, number][]} */
+const UNITS = [
+  ['G', 1e9],
+  ['M', 1e6],
+  ['k', 1e3],
+]
+
 /** 12345 is 12.3k. */
 export function amount(value) {
-  for (const [unit, size] of [
-    ['G', 1e9],
-    ['M', 1e6],
-    ['k', 1e3],
-  ])
-    if (value >= size) return `${figure(value / size)}${unit}`
+  for (const [unit, size] of UNITS) if (value >= size) return `${figure(value / size)}${unit}`
   return figure(value)
 }
 
