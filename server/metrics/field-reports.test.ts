@@ -17,7 +17,7 @@ import { scrape } from './scrape.testkit.ts'
 import { CUTS, INVENTED, openUnevenHouse, SHORT_AND_FLAT, uneven } from './uneven.testkit.ts'
 
 // Servers on a busy machine.
-vi.setConfig({ testTimeout: 120_000 })
+vi.setConfig({ testTimeout: 300_000 })
 
 const houses: House[] = []
 afterEach(async () => {

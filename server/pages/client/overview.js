@@ -84,7 +84,7 @@ function card(batch) {
       h('span', {}, `${episodes.finished} of ${episodes.total} episodes`),
       h('span', {}, `mean reward ${figure(episodes.mean_reward)} over episodes`),
       h('span', {}, `${amount(tokens.completion)} tokens`),
-      groups.finished > 0 && h('span', {}, `${wasted(batch)} not delivered`),
+      groups.finished > 0 && h('span', {}, `${wasted(batch)} of them not delivered`),
       h('span', {}, timing(state, seconds, groups)),
     ]),
     legend(verdicts),
