@@ -28,12 +28,12 @@ export function openLogprobForms(setting: LogprobForm | 'auto'): LogprobForms {
   }
 }
 
-/** Its listener answers 200 to everything, and says in the body whether it could read it. */
+/** Its listener answers 200 to everything, and says `ok` in the body where it took it; whatever else answers is no listener. */
 export function hearingOf(status: number, body: Uint8Array): Hearing {
   if (status < 200 || status > 299) return 'refused'
   const { ok, reason } = parse(body)
-  if (ok !== false) return 'taken'
-  return reason === 'invalid payload' ? 'unread' : 'refused'
+  if (ok === true) return 'taken'
+  return ok === false && reason === 'invalid payload' ? 'unread' : 'refused'
 }
 
 function parse(body: Uint8Array): { ok?: unknown; reason?: unknown } {
