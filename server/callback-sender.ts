@@ -1,4 +1,4 @@
-// Tells others over HTTP what they asked to be told: to allowed hosts, again and again until it is taken, a few at a time.
+// Tells others over HTTP what they asked to be told: to allowed hosts, again and again until it is taken, a few at a time each.
 import { setMaxListeners } from 'node:events'
 import type { Config } from './config.ts'
 import { createGuardedHttp } from './runtime/asking/guarded-url.ts'
@@ -7,12 +7,15 @@ import { createRedaction } from './runtime/policy/redaction.ts'
 export interface CallbackSender {
   /** Throws PaddockError `invalid_request` with `path` for a URL that may not be called. */
   check(url: string, path: string): void
-  /** Posts until it is taken (true), or until `untilMs` are over or the server closes (false). Never rejects. */
+  /**
+   * Posts until it is taken (true), or until `untilMs` are over or the server closes (false); no try begins after that.
+   * A few at a time go to one destination, so that one that hangs holds up only itself. Never rejects.
+   */
   send(url: string, post: CallbackPost): Promise<boolean>
 }
 
 interface CallbackPost {
-  /** Asked anew for every try, so that nothing large waits for the next one; null gives up. */
+  /** Asked as each try begins, so that nothing large waits for its turn or the next try; null gives up. */
   body(): Promise<Uint8Array | null>
   contentType: string
   /** Whether what was answered says that the body was taken. */
@@ -37,8 +40,9 @@ const FIRST_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 60_000
 /** Answers say little; a longer one is an error. */
 const MAX_REPLY_BYTES = 64 * 1024
-/** Bodies that are under way at once. */
-const MAX_AT_ONCE = 8
+/** Bodies that are under way at once to one destination, and to all: sixteen may hang before another waits for them. */
+const MAX_TO_ONE = 4
+const MAX_TO_ALL = 64
 
 export function createCallbackSender(
   { callbacks }: Pick<Config, 'callbacks'>,
@@ -57,7 +61,7 @@ export function createCallbackSender(
   // Every callback under way listens.
   setMaxListeners(0, closing)
   closing.addEventListener('abort', () => void http.close(), { once: true })
-  const turns = createTurns(MAX_AT_ONCE)
+  const inLine = openLines(MAX_TO_ONE, MAX_TO_ALL)
   // Some servers repeat in an error what they were sent.
   const redaction = createRedaction(callbacks.headers.map(({ value }) => value))
 
@@ -75,10 +79,15 @@ export function createCallbackSender(
   return {
     check: http.check,
     async send(url, post) {
+      const { origin } = new URL(url)
       const end = performance.now() + post.untilMs
-      for (let pause = firstPauseMs; !closing.aborted; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
+      const isOver = (wait = 0) => performance.now() + wait >= end
+      for (let pause = firstPauseMs; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
         try {
-          const taken = await turns(() => tryOnce(url, post))
+          // Looked at when its turn has come: the wait for it may have taken all the time there was.
+          const taken = await inLine(origin, async () =>
+            closing.aborted || isOver() ? false : tryOnce(url, post),
+          )
           if (taken === 'nothing') return false
           if (taken) {
             onTried('delivered')
@@ -87,15 +96,15 @@ export function createCallbackSender(
         } catch (error) {
           post.onFailure?.((error as Error).message)
         }
+        if (closing.aborted) return false
         const wait = pause * (0.5 + random())
-        if (performance.now() + wait >= end) {
+        if (isOver(wait)) {
           onTried('failed')
           return false
         }
         onTried('retried')
         await sleep(wait, closing)
       }
-      return false
     },
   }
 }
@@ -110,19 +119,42 @@ function secretsFor(headers: Config['callbacks']['headers'], url: string): Recor
   )
 }
 
-/** At most `limit` at once; the others wait in their order. */
-function createTurns(limit: number): <T>(run: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = []
+/** At most `each` at once of one key and `all` together. Those of a key wait in their order; the keys take turns. */
+function openLines(
+  each: number,
+  all: number,
+): <T>(key: string, run: () => Promise<T>) => Promise<T> {
+  const lines = new Map<string, { running: number; waiting: (() => void)[] }>()
   let running = 0
-  return async (run) => {
-    if (running >= limit) await new Promise<void>((resolve) => waiting.push(resolve))
-    else running++
+
+  function admitNext(): void {
+    if (running === all) return
+    for (const line of lines.values()) {
+      const start = line.running < each ? line.waiting.shift() : undefined
+      if (!start) continue
+      line.running++
+      running++
+      start()
+      return
+    }
+  }
+
+  return async (key, run) => {
+    const line = lines.get(key) ?? { running: 0, waiting: [] }
+    lines.set(key, line)
+    await new Promise<void>((start) => {
+      line.waiting.push(start)
+      admitNext()
+    })
     try {
       return await run()
     } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
+      line.running--
+      running--
+      // Who has had a place comes after those that wait for one.
+      lines.delete(key)
+      if (line.running > 0 || line.waiting.length > 0) lines.set(key, line)
+      admitNext()
     }
   }
 }

@@ -116,6 +116,25 @@ test('a call that fails is made again under the same lease, until it is taken', 
   expect(leases[0]).toMatchObject({ delivery: 1 })
 })
 
+test('a trainer whose listener hangs holds up only itself', async () => {
+  const hanging = createServer((request) => request.resume()).listen(0, '127.0.0.1')
+  await once(hanging, 'listening')
+  cleanups.push(() => {
+    hanging.close()
+    hanging.closeAllConnections()
+  })
+  const { port } = hanging.address() as AddressInfo
+  let held = 0
+  const allHeld = new Promise<void>((resolve) => {
+    hanging.on('request', () => ++held === 4 && resolve())
+  })
+  for (let index = 0; index < 8; index++) await house.api.submit(batch(`http://127.0.0.1:${port}/`))
+  await allHeld
+  const { url } = await trainer(200)
+  const { id } = await house.api.submit(batch(url))
+  expect((await done(id)).groups.settled).toEqual({ acked: 2 })
+})
+
 test('a group that is not taken within its lease is delivered again', async () => {
   const { url, heard } = await trainer(500)
   await house.api.submit(batch(url, { lease_s: 1 }))

@@ -81,19 +81,27 @@ test('a poll waits for the first try of the callback, which tells what the train
   let end = () => {}
   const { tasks, submit } = open({
     check: () => {},
-    send: (_, { onFailure }) =>
-      new Promise((resolve) => {
+    async send(_, { body, onFailure }) {
+      await body()
+      return new Promise((resolve) => {
         end = () => {
           onFailure?.('nobody listens')
           resolve(false)
         }
-      }),
+      })
+    },
   })
   await submit('http://127.0.0.1:9/')
   const status = async () => JSON.parse(Buffer.from(await tasks.status('t')).toString()).status
   expect(await status()).toBe('running')
   end()
   expect(await status()).toBe('completed')
+})
+
+test('a poll is answered while the callback still waits for its turn', async () => {
+  const { tasks, submit } = open({ check: () => {}, send: () => new Promise(() => {}) })
+  await submit('http://127.0.0.1:9/')
+  expect(JSON.parse(Buffer.from(await tasks.status('t')).toString()).status).toBe('completed')
 })
 
 test('a callback that is not taken is logged with what came', async () => {

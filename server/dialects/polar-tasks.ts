@@ -56,9 +56,10 @@ interface Task extends Note {
   finished: boolean
   /** Its result has been handed out: its callback was taken, or it was polled. */
   delivered: boolean
-  /** Its callback is still tried, and none has been answered or broken off yet. */
+  /** Its callback is not yet taken or given up: it is tried, or waits for its turn or the next try. */
   calling: boolean
-  untried: boolean
+  /** Of its callback. Only that one holds up a poll, and only on the wire: a poll is for where callbacks do not get through. */
+  firstTry: 'ahead' | 'on the wire' | 'over'
   /** Unix seconds when its callback was taken or given up. */
   calledAt: number | null
   /** Which form its trainer may read; null until a callback has been tried. */
@@ -134,18 +135,22 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     task.calling = true
     let form = forms.now()
     const taken = await callbacks.send(callback_url, {
-      body: () => (tasks.has(task.batch) ? result(task, form) : Promise.resolve(null)),
+      async body() {
+        if (!tasks.has(task.batch)) return null
+        if (task.firstTry === 'ahead') task.firstTry = 'on the wire'
+        return result(task, form)
+      },
       contentType: 'application/json',
       isTaken(status, body) {
         const heard = hearingOf(status, body)
         form = forms.after(form, heard)
         task.logprobs = form
-        task.untried = false
+        task.firstTry = 'over'
         return heard === 'taken'
       },
       untilMs: UNDELIVERED * keepMs,
       onFailure(reason) {
-        task.untried = false
+        task.firstTry = 'over'
         onCallbackFailure(task.batch, reason)
         tell('callback.failed', task, { reason })
       },
@@ -220,7 +225,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       finished: false,
       delivered: false,
       calling: false,
-      untried: true,
+      firstTry: 'ahead',
       calledAt: null,
       logprobs: null,
     }
@@ -287,8 +292,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       service.polarPolled(task === 'ambiguous' || isUnderWay(task) ? 0 : 1)
       if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
       await task.admitted
-      // What its trainer can read is not known before its callback was tried.
-      if (isUnderWay(task) || (task.calling && task.untried)) return running(task)
+      // What its trainer can read is known when the callback that is on the wire is answered.
+      if (isUnderWay(task) || task.firstTry === 'on the wire') return running(task)
       const body = await result(task)
       task.delivered = true
       return body
