@@ -45,8 +45,8 @@ function house() {
       feed({ type: 'end', batch, group, combination, ...end }),
     restore: (batch: string, pause: AdmissionPause) => feed({ type: 'pause', batch, pause }),
     resume: (batch: string) => feed({ type: 'resume', batch }),
-    pause: (batch: string): AdmissionPause | null => state.batches[batch]?.pause ?? null,
-    waiting: (batch: string) => state.batches[batch]?.waiting.length ?? 0,
+    pause: (batch: string): AdmissionPause | null => state.batches.get(batch)?.pause ?? null,
+    waiting: (batch: string) => state.batches.get(batch)?.waiting.length ?? 0,
   }
 }
 

@@ -24,7 +24,7 @@ interface BatchAdmission {
   /** Groups that have not been let start, in their order. */
   waiting: readonly Candidate[]
   /** The canary of each combination: the one group of it that plays. */
-  canaries: Readonly<Record<string, string>>
+  canaries: ReadonlyMap<string, string>
   pause: AdmissionPause | null
 }
 
@@ -38,8 +38,8 @@ export interface AdmissionState {
   /** Combinations that have scored a group, and no batch was paused over them since. */
   proven: ReadonlySet<string>
   /** The newest groups of each combination, of all batches. */
-  windows: Readonly<Record<string, readonly Tally[]>>
-  batches: Readonly<Record<string, BatchAdmission>>
+  windows: ReadonlyMap<string, readonly Tally[]>
+  batches: ReadonlyMap<string, BatchAdmission>
 }
 
 export type AdmissionEvent =
@@ -50,7 +50,13 @@ export type AdmissionEvent =
   | { type: 'resume'; batch: string }
   | { type: 'leave'; batch: string }
 
-export const noAdmission: AdmissionState = { proven: new Set(), windows: {}, batches: {} }
+export const noAdmission: AdmissionState = {
+  proven: new Set(),
+  windows: new Map(),
+  batches: new Map(),
+}
+
+const NEW_BATCH: BatchAdmission = { waiting: [], canaries: new Map(), pause: null }
 
 /** Shares mean something from so many groups on. */
 const MIN_GROUPS = 50
@@ -73,20 +79,21 @@ export function admissionReducer(
 ): { state: AdmissionState; started: string[] } {
   switch (event.type) {
     case 'arrive': {
-      const batch = state.batches[event.batch] ?? { waiting: [], canaries: {}, pause: null }
+      const batch = state.batches.get(event.batch) ?? NEW_BATCH
       const waiting = [...batch.waiting, ...event.candidates]
       return release(withBatch(state, event.batch, { ...batch, waiting }), event.batch)
     }
     case 'end':
       return ended(state, event)
     case 'pause': {
-      const batch = { waiting: [], canaries: {}, pause: event.pause }
+      const batch = { ...NEW_BATCH, pause: event.pause }
       return { state: withBatch(state, event.batch, batch), started: [] }
     }
     case 'resume':
       return resumed(state, event.batch)
     case 'leave': {
-      const { [event.batch]: _, ...batches } = state.batches
+      const batches = new Map(state.batches)
+      batches.delete(event.batch)
       return { state: { ...state, batches }, started: [] }
     }
   }
@@ -97,39 +104,39 @@ function ended(
   event: Extract<AdmissionEvent, { type: 'end' }>,
 ): ReturnType<typeof admissionReducer> {
   const { batch: id, combination, group } = event
-  const batch = state.batches[id]
+  const batch = state.batches.get(id)
   if (!batch) return { state, started: [] }
-  const isCanary = batch.canaries[combination] === group
-  const { [combination]: _, ...others } = batch.canaries
-  const window = [...(state.windows[combination] ?? []), tallyOf(event)].slice(-WINDOW)
+  const canaries = new Map(batch.canaries)
+  const isCanary = canaries.get(combination) === group
+  if (isCanary) canaries.delete(combination)
+  const window = [...(state.windows.get(combination) ?? []), tallyOf(event)].slice(-WINDOW)
   const told = isCanary ? canaryProblem(event) : null
   const problem = told ?? wasteProblem(event, window)
   const proven = new Set(state.proven)
   if (problem) proven.delete(combination)
   else if (event.scored > 0) proven.add(combination)
   // What has paused a batch has been told: from here on it is measured anew.
-  const windows = { ...state.windows, [combination]: problem ? [] : window }
-  const canaries = isCanary ? others : batch.canaries
+  const windows = new Map(state.windows).set(combination, problem ? [] : window)
   const next = { ...batch, canaries, pause: batch.pause ?? problem }
   return release(withBatch({ ...state, proven, windows }, id, next), id)
 }
 
 function resumed(state: AdmissionState, id: string): ReturnType<typeof admissionReducer> {
-  const batch = state.batches[id]
+  const batch = state.batches.get(id)
   if (!batch?.pause) return { state, started: [] }
   return release(withBatch(state, id, { ...batch, pause: null }), id)
 }
 
 /** Lets start what may: all of a proven combination, one canary of every other. */
 function release(state: AdmissionState, id: string): ReturnType<typeof admissionReducer> {
-  const batch = state.batches[id]
+  const batch = state.batches.get(id)
   if (!batch || batch.pause || batch.waiting.length === 0) return { state, started: [] }
   const started: string[] = []
-  const canaries = { ...batch.canaries }
+  const canaries = new Map(batch.canaries)
   const waiting = batch.waiting.filter(({ group, combination }) => {
     if (!state.proven.has(combination)) {
-      if (canaries[combination] !== undefined) return true
-      canaries[combination] = group
+      if (canaries.has(combination)) return true
+      canaries.set(combination, group)
     }
     started.push(group)
     return false
@@ -178,5 +185,5 @@ function paused(
 }
 
 function withBatch(state: AdmissionState, id: string, batch: BatchAdmission): AdmissionState {
-  return { ...state, batches: { ...state.batches, [id]: batch } }
+  return { ...state, batches: new Map(state.batches).set(id, batch) }
 }

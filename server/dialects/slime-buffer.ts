@@ -108,7 +108,9 @@ export function createSlimeBuffer(
   async function resolve(
     request: StartRequest,
   ): Promise<{ start: SlimeStart; tasks: SelectedTask[]; selected: boolean }> {
-    const pack = settings.packs[request.task_type] ?? request.task_type
+    const { task_type } = request
+    const mapped = Object.hasOwn(settings.packs, task_type) ? settings.packs[task_type] : null
+    const pack = mapped ?? task_type
     const known = service.tasks(pack).map(({ id }) => id)
     if (known.length === 0)
       throw new PaddockError(

@@ -12,7 +12,7 @@ export function lockFolder(folder: string): () => void {
   try {
     mkdirSync(folder, { recursive: true })
     if (!take(file)) {
-      const holder = readFileSync(file, 'utf8').trim()
+      const holder = holderOf(file)
       if (isAlive(holder))
         throw new PaddockError(
           'invalid_config',
@@ -30,7 +30,18 @@ export function lockFolder(folder: string): () => void {
       { path: 'ledger.path', cause },
     )
   }
-  return () => rmSync(file, { force: true })
+  return () => {
+    if (holderOf(file) === name(process.pid)) rmSync(file, { force: true })
+  }
+}
+
+/** Empty where nobody has it. */
+function holderOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim()
+  } catch {
+    return ''
+  }
 }
 
 function take(file: string): boolean {

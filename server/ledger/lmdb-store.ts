@@ -1,4 +1,6 @@
 // The durable store: an lmdb environment in a folder, one commit at a time, and none after one that failed.
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import { open } from 'lmdb'
 import { lockFolder } from './folder-lock.ts'
 import { type Change, type Store, StoreFailed } from './store.ts'
@@ -22,6 +24,8 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
     // the rejected record readable.
     overlappingSync: false,
   })
+  const file = join(folder, 'data.mdb')
+  const { ino } = statSync(file)
   let queue: Waiting[] = []
   let failure: StoreFailed | null = null
   let writing: Promise<void> | null = null
@@ -32,6 +36,7 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
       const batch = queue
       queue = []
       try {
+        mustBeThere(file, ino)
         await db.batch(() => {
           for (const { changes } of batch)
             for (const { key, value } of changes) value ? db.put(key, value) : db.remove(key)
@@ -76,6 +81,12 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
       unlock()
     },
   }
+}
+
+/** What is written to a file that was deleted reaches no disk, and another process would take the folder's place. */
+function mustBeThere(file: string, ino: number): void {
+  const now = statSync(file, { throwIfNoEntry: false })
+  if (now?.ino !== ino) throw new Error(`${file} was ${now ? 'replaced' : 'deleted'} beneath it`)
 }
 
 /** lmdb rejects every write of a failed commit with the same words, and one promise beside them with the cause. */

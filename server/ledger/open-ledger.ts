@@ -38,8 +38,13 @@ export function openLedger(
     })
   const store = openStore(path, hooks.onFailure)
   const freeBytes = () => {
-    const { bavail, bsize } = statfsSync(path)
-    return bavail * bsize
+    try {
+      const { bavail, bsize } = statfsSync(path)
+      return bavail * bsize
+    } catch {
+      // The folder is gone: there is no room in it, and the next write ends the process.
+      return 0
+    }
   }
   try {
     return createLedger(store, {

@@ -47,11 +47,11 @@ export function createAdmission(
     start: (group: string) => void,
     onPause: AdmissionListener['onPause'],
   ): void {
-    const { pause: before = null, canaries = {} } = state.batches[event.batch] ?? {}
+    const { pause: before = null, canaries } = state.batches.get(event.batch) ?? {}
     const next = admissionReducer(state, event)
     state = next.state
-    const pause = state.batches[event.batch]?.pause ?? null
-    if (event.type === 'end' && canaries[event.combination] === event.group)
+    const pause = state.batches.get(event.batch)?.pause ?? null
+    if (event.type === 'end' && canaries?.get(event.combination) === event.group)
       onCanary(pause?.group === event.group ? 'refused' : event.scored > 0 ? 'passed' : 'silent')
     if (pause && !before) onPause(pause)
     for (const group of next.started) start(group)
@@ -85,7 +85,7 @@ export function createAdmission(
         },
         leave: () => tell({ type: 'leave', batch }),
         resume: () => tell({ type: 'resume', batch }),
-        pause: () => state.batches[batch]?.pause ?? null,
+        pause: () => state.batches.get(batch)?.pause ?? null,
       }
     },
   }
