@@ -83,26 +83,33 @@ export function createLane<Given extends Job>(
     startSeconds = START_SECONDS,
   } = options
   const progress = new BigInt64Array(new SharedArrayBuffer(4 * BigInt64Array.BYTES_PER_ELEMENT))
-  // A pool of one thread, so that a job can be given to another thread than the one it failed on.
-  const piscina = new Piscina({
-    filename: workerUrl.href,
-    ...(fromSource && { execArgv: ['--import', 'tsx'] }),
-    minThreads: 1,
-    maxThreads: 1,
-    concurrentTasksPerWorker: 1,
-    // With 'sync', what a job throws after its answer is swallowed and the poisoned thread lives on.
-    atomics: 'disabled',
-    resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    workerData: { setup: { environments, models, graders }, progress } satisfies LaneSetup,
-  })
-  // Without a listener the event would end the process.
-  piscina.on('error', () => {})
-  // Where the thread works, its task fails too, and tells why. Else piscina puts a new one in its place right after this.
-  piscina.on('workerDestroy', () =>
-    queueMicrotask(() => {
-      if (port && !working) lose(new Error('the thread died between two jobs'))
-    }),
-  )
+  let piscina = createThread()
+  let started = false
+
+  /** A pool of one thread, so that a job can be given to another thread than the one it failed on. */
+  function createThread(): Piscina {
+    const thread = new Piscina({
+      filename: workerUrl.href,
+      ...(fromSource && { execArgv: ['--import', 'tsx'] }),
+      minThreads: 1,
+      maxThreads: 1,
+      concurrentTasksPerWorker: 1,
+      // With 'sync', what a job throws after its answer is swallowed and the poisoned thread lives on.
+      atomics: 'disabled',
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      workerData: { setup: { environments, models, graders }, progress } satisfies LaneSetup,
+    })
+    // Without a listener the event would end the process.
+    thread.on('error', () => {})
+    // Where the thread works, its task fails too, and tells why. Else piscina puts a new one in its place right after this.
+    thread.on('workerDestroy', () =>
+      queueMicrotask(() => {
+        if (thread === piscina && port && !working)
+          lose(new Error('the thread died between two jobs'))
+      }),
+    )
+    return thread
+  }
 
   let port: MessagePort | null = null
   /** Given and not answered, the oldest first; `first` is the number of its first job since the thread's start. */
@@ -224,6 +231,12 @@ export function createLane<Given extends Job>(
 
   return {
     async start() {
+      // What was thrown leaves piscina's thread alive, with whatever the job did to it.
+      if (started) {
+        await piscina.destroy()
+        piscina = createThread()
+      }
+      started = true
       const { port1, port2 } = new MessageChannel()
       Atomics.store(progress, JOB, -1n)
       Atomics.store(progress, LOADING, -1n)

@@ -183,6 +183,27 @@ test('what an environment throws while a task is shown is its own fault and cost
   expect(exits.length).toBe(before)
 })
 
+test.each([
+  ['a global that is gone', 'globalThis.JSON = undefined'],
+  ['a method that is another', 'Array.prototype.map = () => { throw new Error("spoilt") }'],
+])(
+  'a thread in which a job leaves %s is replaced, and the others are played',
+  async (_, spoil) => {
+    const module = lab.flag(`spoilt-${spoil.length}.mjs`)
+    writeFileSync(
+      module,
+      `import lab from ${JSON.stringify(pathToFileURL(lab.module).href)}
+    export default { ...lab, reset(task) { if (task.spec.spoil) ${spoil}; return lab.reset(task) } }`,
+    )
+    const one = labPool(module)
+    const spoiling = one.run('begin', labPlan({ spoil: true }))
+    await expect(spoiling).rejects.toMatchObject({ name: 'WorkerLost', exit: 'crash' })
+    await expect(one.run('begin', labPlan({}))).resolves.toMatchObject({ kind: 'request' })
+    await one.close()
+  },
+  120_000,
+)
+
 test('a thread that dies between two jobs is replaced', async () => {
   const late = lab.flag('late.mjs')
   writeFileSync(
