@@ -121,8 +121,12 @@ function addTorture(program: Command): void {
     .description(
       'Kill a server of its own at random under load; exit code 1 where anything is lost.',
     )
-    .option('--kills <number>', 'how often it is killed (100)', numberUpTo(100_000), 100)
-    .option('--seconds <number>', 'all is over after so long', numberUpTo(1e6), 1e6)
+    .option('--kills <number>', 'how often it is killed', numberUpTo(100_000), 100)
+    .option(
+      '--seconds <number>',
+      'all is over after so long; default: when the kills are done',
+      numberUpTo(1e6),
+    )
     .option('--min-kills <number>', 'exit code 1 where fewer are done by then', numberUpTo(1e5), 0)
     .option('--seed <number>', 'of the moments; default: another each time', numberUpTo(2 ** 31))
     .addOption(
@@ -136,7 +140,7 @@ function addTorture(program: Command): void {
     .action(
       async (flags: {
         kills: number
-        seconds: number
+        seconds?: number
         minKills: number
         seed?: number
         fault?: 'eio' | 'full'
@@ -144,7 +148,8 @@ function addTorture(program: Command): void {
       }) => {
         const { runTorture } = await import('../commands/torture.ts')
         const seed = flags.seed ?? Math.floor(Math.random() * 2 ** 31)
-        process.exitCode = await runTorture({ ...flags, seed, fault: flags.fault ?? null })
+        const { seconds = 1e6, fault = null } = flags
+        process.exitCode = await runTorture({ ...flags, seconds, seed, fault })
       },
     )
 }

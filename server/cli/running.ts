@@ -26,7 +26,7 @@ function addEval(program: Command): void {
     .option('--threshold <reward>', 'a trial passes from here on (0.75)', Number)
     .option('--seed <number>', 'of the sampling and of the intervals', numberUpTo(2 ** 31), 0)
     .option('--json [file]', 'JSON instead of the table, or beside it in a file')
-    .addHelpText('after', example('paddock eval office arithmetic/sum-0 --episodes 8 --k 1,4,8'))
+    .addHelpText('after', example('paddock eval office --episodes 8 --k 1,4,8'))
     .action(async (names: string[], flags: EvalOptions) => {
       const { evaluate } = await import('../commands/eval.ts')
       const token = flags.token ?? process.env.PADDOCK_TOKEN

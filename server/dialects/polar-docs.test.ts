@@ -39,7 +39,7 @@ test('the calls by hand submit a task and ask how it stands', async () => {
     .filter((block) => block.includes('curl'))
     .join('\n')
     .replace(/^npx.*$/m, '')
-    .replace(/^curl.*readyz.*$/m, '')
+    .replace(/^until.*$/m, '')
     .replaceAll('localhost:8420', house.url.slice('http://'.length))
     .replaceAll('curl -s', "curl -s -w '\\n'")
   try {

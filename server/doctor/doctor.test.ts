@@ -56,7 +56,7 @@ async function examined(
   url: string,
   { dialect, mode, files }: Way,
   some: Partial<Subject> = {},
-  timeoutMs = 60_000,
+  timeoutMs = 180_000,
 ): Promise<CheckResult[]> {
   const { stream = false } = some
   const asker = createAsker('main', backendAt([url], { dialect, stream }), timeoutMs)
@@ -108,7 +108,7 @@ describe.each(WAYS.map((way) => ({ name: nameOf(way), way })))('$name', ({ way }
     expect(findingsOf(results)).toEqual([])
     const cost = results.find(({ check }) => check === 'cost')
     expect(cost).toMatchObject({ status: 'healthy', detail: expect.stringContaining('10 played') })
-  }, 60_000)
+  }, 180_000)
 
   const planted: [string, FindingCode][] = [
     ['notokens', 'no_token_ids'],
@@ -132,32 +132,32 @@ describe.each(WAYS.map((way) => ({ name: nameOf(way), way })))('$name', ({ way }
     async (kind, code) => {
       expect(codes(await examinedWith(kind, way))).toEqual([code])
     },
-    60_000,
+    180_000,
   )
 
   it('finds a dead endpoint', async () => {
     expect(codes(await examined(DEAD, way))).toEqual(['endpoint_dead'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds the other tool format', async () => {
     const style = { format: 'qwen3-coder' as const, thinking: false, mix: { correct: 1 } }
     expect(codes(await examined(await simulate({ style }), way))).toEqual(['other_tool_format'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds a context that is shorter than the limits', async () => {
     const url = await simulate({ maxModelLen: 8192 })
     expect(codes(await examined(url, way))).toEqual(['context_short'])
-  }, 60_000)
+  }, 180_000)
 
   it('B01: finds log-probabilities before the temperature, by asking one prompt at two temperatures', async () => {
     const url = await simulate({ logprobsMode: 'raw' })
     expect(codes(await examined(url, way))).toEqual(['raw_logprobs'])
-  }, 60_000)
+  }, 180_000)
 
   if (way.mode === 'chat')
     it('B02: says that the engine’s parser eats the markup', async () => {
       expect(codes(await examinedWith('eaten', way))).toEqual(['tags_eaten'])
-    }, 60_000)
+    }, 180_000)
 })
 
 const [CHAT, , TOKENS] = WAYS
@@ -167,22 +167,22 @@ const detailOf = (results: CheckResult[], name: string) =>
 describe('paddock doctor', () => {
   it('M07: an engine that answers everything but completions is found by asking for one token', async () => {
     expect(codes(await examinedWith('hang', CHAT, {}, 1500))).toEqual(['endpoint_silent'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds an engine that fails, a model that is not served, and a reply that is broken', async () => {
     expect(codes(await examinedWith('500', CHAT))).toEqual(['endpoint_refuses'])
     expect(codes(await examined(healthy, CHAT, { model: 'qwen4' }))).toEqual(['model_unknown'])
     for (const kind of ['nan', 'nofinish', 'badjson', 'html'])
       expect(codes(await examinedWith(kind, CHAT))).toEqual(['reply_broken'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds an echo of another temperature', async () => {
     expect(codes(await examinedWith('echo', CHAT))).toEqual(['temperature_ignored'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds a chain that the backend’s rendering cuts', async () => {
     expect(codes(await examinedWith('spelled', CHAT))).toEqual(['prompt_drift'])
-  }, 60_000)
+  }, 180_000)
 
   it('examines streams', async () => {
     for (const way of [CHAT, TOKENS]) {
@@ -191,7 +191,7 @@ describe('paddock doctor', () => {
         'lengths_differ',
       ])
     }
-  }, 60_000)
+  }, 180_000)
 
   it('finds that the template drops thoughts before a user message, unless the tape keeps them', async () => {
     const style = { format: 'hermes' as const, thinking: true, mix: { correct: 1 } }
@@ -200,13 +200,13 @@ describe('paddock doctor', () => {
     expect(codes(dropped)).toEqual(['reasoning_dropped'])
     expect(codes(await examined(url, TOKENS, { thinking: 'auto' }))).toEqual([])
     expect(codes(await examined(url, TOKENS))).toEqual(['thinking_unsaid'])
-  }, 60_000)
+  }, 180_000)
 
   it('finds that the template writes calls in another form than is read', async () => {
     const style = { format: 'qwen3-coder' as const, thinking: false, mix: { correct: 1 } }
     const results = await examined(await simulate({ style }), CHAT, { toolFormat: 'qwen3-coder' })
     expect(codes(results)).toEqual(['round_trip'])
-  }, 60_000)
+  }, 180_000)
 
   it('takes raw log-probabilities where the settings say so, and only there', async () => {
     const url = await simulate({ logprobsMode: 'raw' })
@@ -215,5 +215,5 @@ describe('paddock doctor', () => {
     expect(detailOf(raw, 'logprobs')).toMatchObject({ detail: 'raw, as the settings say' })
     const processed = await examined(healthy, TOKENS, { logprobsMode: 'raw' })
     expect(codes(processed)).toEqual(['logprobs_mode_differs'])
-  }, 60_000)
+  }, 180_000)
 })

@@ -112,7 +112,8 @@ test('M06: names that come from outside make no series, and a scrape stays quick
   })
   // Each kind once, so that what it has of series is there.
   for (const ask of [...SCANS, ...BAD_BATCHES]) await ask(house.url, -1)
-  await house.run({ ...INVENTED, group_size: 1 })
+  // Of two members, so that how many openings differ is known.
+  await house.run({ ...INVENTED, group_size: 2 })
   await house.run(broken(100))
   const before = await scrape(house.url)
 
