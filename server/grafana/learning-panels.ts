@@ -2,7 +2,6 @@
 import {
   ENV,
   ENV_MODE,
-  fiveMinutes,
   GOOD_HIGH,
   GOOD_LOW,
   INTERVAL,
@@ -77,10 +76,7 @@ export const LEARNING_ROWS: RowPlan[] = [
         'percentunit',
         'Share of the sampled tokens whose group carries no gradient.',
         [
-          `1 - ${share(
-            fiveMinutes(`paddock_cost_tokens_total{${ENV_MODE},outcome="valid"}`),
-            fiveMinutes(`paddock_cost_tokens_total{${ENV_MODE}}`),
-          )}`,
+          `1 - ${share(sum(`paddock_cost_tokens_total{${ENV_MODE},outcome="valid"}`), sum(`paddock_cost_tokens_total{${ENV_MODE}}`))}`,
         ],
         GOOD_LOW,
       ),

@@ -32,8 +32,6 @@ const rate = (selector: string) => `rate(${selector}${INTERVAL})`
 /** No sample where nothing happened: neither NaN nor 0 would be true. */
 export const share = (part: string, whole: string) => `${part} / (${whole} > 0)`
 export const sum = (selector: string) => `sum(${rate(selector)})`
-/** As the recording rules look back: for what stands beside them. */
-export const fiveMinutes = (selector: string) => `sum(rate(${selector}[5m]))`
 export const sumBy = (labels: string, selector: string) => `sum by (${labels}) (${rate(selector)})`
 export const quantile = (q: number, labels: string, selector: string) =>
   `histogram_quantile(${q}, sum by (le${labels}) (${rate(selector)}))`
