@@ -50,28 +50,24 @@ export async function doctor(
   )
   const askers = [first as Asker, ...others] as const
   const say = (what: string) => stderr.write(`${what} …\n`)
-  try {
-    say(`putting the pack ${options.pack} through the gate`)
-    const models = backend.model_dir === undefined ? {} : { [options.backend]: backend.model_dir }
-    const house = await loadHouse(config, options.pack, models)
-    const subject = await subjectOf({ ...backend, mode }, options, askers[0])
-    const found = await examine(
-      {
-        ...{ ...house, subject, askers, reads: options.reads, ledger: config.ledger },
-        temperature: options.temperature,
-        answerTokens: options.maxTokens,
-        maxTurns: MAX_TURNS,
-        episodes: options.episodes,
-      },
-      say,
-    )
-    const results = judge(found)
-    const colour = (stdout as { isTTY?: boolean }).isTTY === true
-    stdout.write(options.json ? reportJson(found, results) : reportText(results, colour))
-    return findingsOf(results).length > 0 ? 1 : 0
-  } finally {
-    await Promise.all(askers.map((asker) => asker.close()))
-  }
+  say(`putting the pack ${options.pack} through the gate`)
+  const models = backend.model_dir === undefined ? {} : { [options.backend]: backend.model_dir }
+  const house = await loadHouse(config, options.pack, models)
+  const subject = await subjectOf({ ...backend, mode }, options, askers[0])
+  const found = await examine(
+    {
+      ...{ ...house, subject, askers, reads: options.reads, ledger: config.ledger },
+      temperature: options.temperature,
+      answerTokens: options.maxTokens,
+      maxTurns: MAX_TURNS,
+      episodes: options.episodes,
+    },
+    say,
+  )
+  const results = judge(found)
+  const colour = (stdout as { isTTY?: boolean }).isTTY === true
+  stdout.write(options.json ? reportJson(found, results) : reportText(results, colour))
+  return findingsOf(results).length > 0 ? 1 : 0
 }
 
 /** The exit code of the command line: 2 where settings or flags are wrong. */

@@ -13,7 +13,6 @@ export interface Asker {
   post(request: HttpRequest): Promise<PolicyAnswer>
   /** The status, and the JSON object where one came; null where nobody answers. */
   get(path: string): Promise<{ status: number; json: JsonObject | null } | null>
-  close(): Promise<void>
 }
 
 /** A description of itself comes at once, or the engine is not asked for it. */
@@ -27,7 +26,7 @@ export function createAsker(
 ): Asker {
   const backend: Backend = { ...rest, urls: [url] }
   const unheard = () => {}
-  const client = createPolicyClient({ [name]: backend }, createPolicyBoard(), {
+  const hooks = {
     backendTry: unheard,
     backendAsked: unheard,
     backendRetry: unheard,
@@ -35,19 +34,26 @@ export function createAsker(
     retryBudget: unheard,
     firstToken: unheard,
     tokenGap: unheard,
-  })
+  }
   const { origin, pathname } = new URL(url)
   const base = origin + pathname.replace(/\/(v1\/?)?$/, '')
   const headers = new Headers()
   if (backend.api_key !== undefined) headers.set('authorization', `Bearer ${backend.api_key}`)
   return {
     url: origin + pathname.replace(/\/$/, ''),
-    post: (request) =>
-      client.ask(
-        { ...request, kind: 'policy', backend: name, turn: 0, aborts: 0 },
-        performance.now() + timeoutMs,
-        new AbortController().signal,
-      ),
+    async post(request) {
+      // One for each request: no breaker that remembers the last answer keeps the doctor from the next.
+      const client = createPolicyClient({ [name]: backend }, createPolicyBoard(), hooks)
+      try {
+        return await client.ask(
+          { ...request, kind: 'policy', backend: name, turn: 0, aborts: 0 },
+          performance.now() + timeoutMs,
+          new AbortController().signal,
+        )
+      } finally {
+        await client.close()
+      }
+    },
     async get(path) {
       try {
         const signal = AbortSignal.timeout(Math.min(timeoutMs, GET_TIMEOUT_MS))
@@ -58,6 +64,5 @@ export function createAsker(
         return null
       }
     },
-    close: client.close,
   }
 }

@@ -75,11 +75,7 @@ async function examined(
     },
     ...{ temperature: 1, answerTokens: 1024, maxTurns: 20, episodes: 10 },
   }
-  try {
-    return judge(await examine(patient, () => {}))
-  } finally {
-    await asker.close()
-  }
+  return judge(await examine(patient, () => {}))
 }
 
 /** The simulator is healthy again when it has been examined. */
