@@ -138,7 +138,10 @@ export interface Ledger {
    * called in the same step in which `deliveries` begins to count them.
    */
   settle(batch: string, groups: readonly SettledGroup[], apply: () => void): Promise<void>
-  /** `isStale` is asked for the oldest policy version of each ready group; the stale ones settle and are passed over. */
+  /**
+   * No more groups than one body can be made of: the first, and others up to some tens of megabytes. `isStale` is asked
+   * for the oldest policy version of each ready group; the stale ones settle and are passed over.
+   */
   lease(
     batch: string,
     max: number,
@@ -151,6 +154,8 @@ export interface Ledger {
     leases: readonly { id: string; lease: string }[],
     seconds: number,
   ): Promise<void>
+  /** A group that nobody can be given settles as `undeliverable`. */
+  giveUp(batch: string, group: string): Promise<void>
   /** The first group that can be read, of those that are ready, then of those that are leased; null where there is none. */
   peek(batch: string): Promise<Omit<LeasedGroup, 'lease'> | null>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>

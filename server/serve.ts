@@ -162,6 +162,8 @@ async function build(
       onError: (error) => log.error({ err: error }, 'a batch could not go on'),
       onDropped: (group, verdict, reason) =>
         log.warn({ group, verdict, reason }, 'a group was dropped'),
+      onUndeliverable: (group, reason) =>
+        log.error({ group, reason }, 'no body can be made of a group, and it is given up'),
     })
     await rollouts.restore()
     const dashboard = openBoard(

@@ -82,7 +82,7 @@ export interface Service {
     signal: AbortSignal,
     by?: 'trainer' | 'callback',
   ): Promise<LeaseAnswer>
-  /** A group of the batch as it waits or is leased, handed to nobody; null where there is none. */
+  /** A group of the batch as it waits or is leased, handed to nobody; null where there is none, or no body can be made of it. */
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>

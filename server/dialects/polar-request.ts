@@ -13,6 +13,8 @@ type PolarSettings = Config['dialects']['polar']
 /** Our own limits, which Polar's server does not have: what is longer is cut, as a refusal ends the training. */
 const LONGEST_S = 86_400
 const MOST_TURNS = 1000
+/** Bytes that the metadata of a task takes up in one answer, where each session has it twice. */
+const MOST_METADATA = 32 * 2 ** 20
 
 const seconds = z.number().gt(0)
 /** Polar's server reads text as a number where it is one. */
@@ -69,6 +71,7 @@ export function readPolarTask(body: unknown): PolarTask {
     throw new PaddockError('invalid_task', message, { path })
   }
   const { agent, early_stop_min_usable_sessions: enough, num_samples } = checked.value
+  refuseEndlessEcho(checked.value)
   if (agent.harness !== 'paddock')
     refuse(
       `expected harness "paddock", which plays tasks of this server's packs, found ${JSON.stringify(agent.harness ?? null)}: agents that need a sandbox are run by Polar itself`,
@@ -136,6 +139,16 @@ function taskIdOf({ agent, metadata }: PolarTask, settings: Omit<PolarSettings, 
     `expected the id of a task, as "office/dev-04-interview-slot", here or in metadata.${task_key}`,
     'agent.settings.task',
   )
+}
+
+function refuseEndlessEcho({ metadata, num_samples }: PolarTask): void {
+  const own = Buffer.byteLength(JSON.stringify(metadata))
+  const all = 2 * own * num_samples
+  if (all > MOST_METADATA)
+    refuse(
+      `expected at most ${MOST_METADATA} bytes of metadata in the answer, found ${all}: ${own} bytes, twice in each of ${num_samples} sessions; send less metadata, or fewer samples a task`,
+      'metadata',
+    )
 }
 
 /** Polar's traces are token ids: a backend without the model's files has none to give. */

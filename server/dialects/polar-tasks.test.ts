@@ -4,6 +4,7 @@ import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import { loadConfig } from '../config.ts'
+import type { Service } from '../service.ts'
 import { createStubService } from '../stub-service.testkit.ts'
 import { createPolarTasks } from './polar-tasks.ts'
 
@@ -15,9 +16,9 @@ const config = loadConfig({
 })
 
 /** A group of three of which each member ended otherwise; it is over as soon as it is submitted. */
-function failedService() {
+function failedService(more: Partial<Service> = {}) {
   const dropped = { id: 'x.g0', verdict: 'infra', reason: 'infra_backend: the first reason' }
-  const groups = { finished: 1, total: 1, dropped: [dropped] }
+  const groups = { finished: 1, total: 1, dropped: [dropped], settled: {} }
   const ended = [
     {
       ...{ index: 0, outcome: 'infra_backend', reason: 'the connection broke' },
@@ -29,15 +30,16 @@ function failedService() {
   const stub = createStubService({
     progress: () => ({ groups, episodes: { finished: 3 } }) as never,
     groups: async () => ({ total: 1, groups: [{ members: ended }] }) as never,
+    ...more,
   })
   return { ...stub, events: () => stub.log }
 }
 
-function open(callbacks: CallbackSender) {
+function open(callbacks: CallbackSender, more: Partial<Service> = {}) {
   const logged: string[] = []
   const clock = { seconds: 0 }
   const onCallbackFailure = (_: string, reason: string) => logged.push(reason)
-  const service = failedService()
+  const service = failedService(more)
   const now = () => clock.seconds
   const tasks = createPolarTasks({ service, config, callbacks, onCallbackFailure, now })
   const submit = (callback_url: string | null) =>
@@ -65,6 +67,19 @@ test('of a group that failed each session has its own outcome and reason, and wh
     ['TIMEOUT', 'timeout: the turn took too long'],
     ['ERROR', 'infra_worker: infra_backend: the first reason'],
   ])
+})
+
+test('of a group that no body could be made of each session says so', async () => {
+  const groups = { finished: 1, total: 1, dropped: [], settled: { undeliverable: 1 } }
+  const { tasks, submit } = open(taking, {
+    progress: () => ({ groups, episodes: { finished: 3 } }) as never,
+    groups: async () => ({ total: 1, groups: [] }) as never,
+  })
+  await submit(null)
+  const { status, results } = JSON.parse(Buffer.from(await tasks.status('t')).toString())
+  expect(status).toBe('completed')
+  const error = 'infra_store: its group could not be read or encoded, and was given up'
+  expect(results.map((one: JsonObject) => one.error)).toEqual([error, error, error])
 })
 
 test('a poll that crosses the callback of its task is not answered with another trainer’s task of that name', async () => {

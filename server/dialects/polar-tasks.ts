@@ -2,7 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { PaddockError } from '../../protocol/errors.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
-import { type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
+import { type EpisodeOutcome, type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
 import { createEventLog } from '../runtime/batches/event-log.ts'
@@ -195,20 +195,31 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     const form = { kind: 'polar', task_id, metadata, logprobs, enough } as const
     const kept = await service.peek(task.batch, form)
     if (kept) return kept
-    const dropped = service.progress(task.batch).groups.dropped[0]
-    const verdict = dropped?.verdict ?? 'aborted'
-    const reason =
-      dropped?.reason ?? (task.cancelled ? 'the task was cancelled' : 'it is no longer kept')
+    const failure = failureOf(task)
     const { groups } = await service.groups(task.batch, { offset: 0, limit: 1 })
     const sessions = Array.from({ length: samples }, (_, index) => {
       const own = groups[0]?.members.find((member) => member.index === index)
       const failed = own?.outcome && !isScored(own.outcome) ? own.outcome : null
-      const why = failed ? (own?.reason ?? null) : reason
-      const outcome = failed ?? outcomeOf(verdict)
+      const why = failed ? (own?.reason ?? null) : failure.reason
+      const outcome = failed ?? failure.outcome
       const seconds = own?.seconds ?? null
       return failedSession(task_id, `${task.batch}.g0.e${index}`, outcome, why, metadata, seconds)
     })
     return encode(polarBody(task_id, 'completed', samples, samples, sessions))
+  }
+
+  /** Of those sessions of a group without a body that did not fail themselves. */
+  function failureOf(task: Task): { outcome: EpisodeOutcome; reason: string | null } {
+    const { dropped, settled } = service.progress(task.batch).groups
+    const [first] = dropped
+    if (first) return { outcome: outcomeOf(first.verdict), reason: first.reason }
+    if (task.cancelled) return { outcome: 'aborted', reason: 'the task was cancelled' }
+    return settled.undeliverable
+      ? {
+          outcome: 'infra_store',
+          reason: 'its group could not be read or encoded, and was given up',
+        }
+      : { outcome: 'aborted', reason: 'it is no longer kept' }
   }
 
   function running(task: Task): Uint8Array {

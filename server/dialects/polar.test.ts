@@ -317,6 +317,11 @@ describe('a task that cannot be played is refused with a sentence', () => {
     ],
     ['an endless agent', { metadata: { agent_timeout: -1 } }, 'metadata.agent_timeout'],
     ['a callback to nowhere', { callback_url: 'nowhere' }, 'callback_url'],
+    [
+      'metadata that no answer could repeat in each session',
+      { num_samples: 48, metadata: { text: 'x'.repeat(6_000_000) } },
+      'metadata',
+    ],
   ])('%s', async (_, more, path) => {
     const { status, body } = await post('/rollout/task/submit', task('refused', more))
     expect(body).toMatchObject({ status: 422, code: 'invalid_task', path })

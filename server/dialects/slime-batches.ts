@@ -115,18 +115,20 @@ export function createSlimeBatches(service: Service): SlimeBatches {
 
     async lease(run, room, form) {
       const leased: Leased = { handed: [], bodies: [], figures: [], instances: [] }
-      for (const { id: batch } of run.batches) {
-        const max = Math.min(room - leased.handed.length, MAX_LEASE)
-        if (max <= 0) break
-        const { body, heads, handed } = await leaseOf(run, batch, max, form)
-        if (handed.length === 0) continue
-        leased.bodies.push(body)
-        leased.handed.push(...handed)
-        leased.instances.push(...heads.map(instanceOf))
-        leased.figures.push(
-          ...heads.map(({ stats }) => ({ n: stats.scored, mean: stats.mean ?? 0 })),
-        )
-      }
+      // One lease has no more groups than one body can be made of.
+      for (const { id: batch } of run.batches)
+        for (;;) {
+          const max = Math.min(room - leased.handed.length, MAX_LEASE)
+          if (max <= 0) return leased
+          const { body, heads, handed } = await leaseOf(run, batch, max, form)
+          if (handed.length === 0) break
+          leased.bodies.push(body)
+          leased.handed.push(...handed)
+          leased.instances.push(...heads.map(instanceOf))
+          leased.figures.push(
+            ...heads.map(({ stats }) => ({ n: stats.scored, mean: stats.mean ?? 0 })),
+          )
+        }
       return leased
     },
 

@@ -48,6 +48,28 @@ describe.each(STORES)('the ledger over %s', (kind) => {
     expect(ledger.standing()).toEqual({ ready: 1, leased: 0 })
   })
 
+  test('a lease has no more bytes than one body can be made of, and at least one group', async () => {
+    const ledger = await open()
+    await ledger.submit({ id: 'b', request: '{}', digest: 'd', plan: {} })
+    const megabytes = [40, 12, 12, 12]
+    for (const [group, size] of megabytes.entries()) {
+      const sealed = { ...sealedOf(''), blob: new Uint8Array(size * 2 ** 20) }
+      await ledger.end(place('b', group), endOf(group, 0), sealed)
+      await ledger.settle('b', [settledOf('b', group)], () => {})
+    }
+    expect(ids(await ledger.lease('b', 9, 60, never))).toEqual(['b.g0'])
+    expect(ids(await ledger.lease('b', 9, 60, never))).toEqual(['b.g1', 'b.g2'])
+    expect(ids(await ledger.lease('b', 9, 60, never))).toEqual(['b.g3'])
+  })
+
+  test('a group that is given up is undeliverable, and stays so', async () => {
+    await withReady(await open(), 'b', 2)
+    await bench.ledger.giveUp('b', 'b.g0')
+    const ledger = await again()
+    expect(ledger.deliveries('b')).toMatchObject({ ready: 1, leased: 0, undeliverable: 1 })
+    expect(ids(await ledger.lease('b', 9, 60, never))).toEqual(['b.g1'])
+  })
+
   test('a lease runs out too where the timer fires a moment before its end', async () => {
     let [seconds, looked, armed] = [0, 0, false]
     // The first look after the lease began is the timer's: to the clock the end has not quite come.

@@ -51,6 +51,8 @@ interface Open {
 const ENCODING_SECONDS = 60
 /** Bytes of episodes that are read and checked in one go: some 2 ms. */
 const SLICE_BYTES = 2 ** 20
+/** Sealed bytes that are leased at once: as JSON they are some five times as many, and a text has at most 512 MB. */
+const LEASE_BYTES = 32 * 2 ** 20
 /** How far the ledger's clock may stand behind after a kill. */
 const CLOCK_MS = 1000
 
@@ -343,6 +345,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
           event: { type: 'stale' },
         }))
         const leased: LeasedGroup[] = []
+        let bytes = 0
         for (const group of shelf.ready) {
           if (leased.length >= max) break
           if (stale.includes(group)) continue
@@ -351,6 +354,8 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
             events.push({ group, event: { type: 'lost' } })
             continue
           }
+          bytes += read.sealed.reduce((sum, kept) => sum + (kept?.blob.length ?? 0), 0)
+          if (leased.length > 0 && bytes > LEASE_BYTES) break
           const lease = randomUUID()
           const until = now() + seconds + ENCODING_SECONDS
           events.push({ group, event: { type: 'lease', id: lease, until } })
@@ -369,6 +374,9 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
         event: { type: 'renew', id: one.lease, until } as const,
       }))
       await inTurn(batchOf(id), () => change(id, events))
+    },
+    async giveUp(id, group) {
+      await inTurn(batchOf(id), () => change(id, [{ group, event: { type: 'lost' } }]))
     },
     async peek(id) {
       const { ready, leased } = batchOf(id).shelf

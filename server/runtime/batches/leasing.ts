@@ -5,9 +5,9 @@ import { packMap } from '../../../protocol/msgpack.ts'
 import { trajectoryOf } from '../../../protocol/sealed.ts'
 import type { LeasedGroup, Ledger } from '../../../rollout/ports.ts'
 import type { Metrics } from '../../metrics/metrics.ts'
-import type { Service } from '../../service.ts'
+import type { GroupForm, Service } from '../../service.ts'
 import type { PolicyBoard } from '../policy/policy-board.ts'
-import type { Pool } from '../threads/pool.ts'
+import { type Pool, WorkerLost } from '../threads/pool.ts'
 import type { BatchRun } from './batch-run.ts'
 
 export interface Leasing extends Pick<Service, 'lease' | 'peek' | 'ack' | 'nack' | 'letGo'> {
@@ -22,6 +22,8 @@ interface LeasingWorld {
   metrics: Metrics
   /** Unix seconds, for display only. */
   now(): number
+  /** Told of a group that no body can be made of. */
+  onUndeliverable(group: string, reason: string): void
 }
 
 /** Groups that are let go in one step, and seconds in which that is done. */
@@ -33,6 +35,8 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
   const { ledger, pool, board, metrics } = world
   /** Ends the wait of every lease that waits. */
   const waiting = new Set<() => void>()
+  /** Batches of which a body of several groups could not be made. */
+  const oneByOne = new Set<string>()
   let stopped = false
 
   /** Groups that are ready now, or as soon as one is; none when the wait is over or the batch is done. */
@@ -53,6 +57,41 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       await changed.happened
       if (stopped) return []
     }
+  }
+
+  /** Groups with their body. Those that no body can be made of leave the store, or every lease would fail at them. */
+  async function leaseEncoded(
+    run: BatchRun,
+    request: LeaseRequest,
+    form: GroupForm,
+    signal: AbortSignal,
+  ) {
+    const { id } = run.plan
+    for (;;) {
+      const max = oneByOne.has(id) ? 1 : request.max
+      const leased = await leaseWithin(run, { ...request, max }, signal)
+      const done = leased.length === 0 && run.isDone()
+      const groups = leased.map((group) => envelope(group, !isNative(form)))
+      try {
+        return { leased, groups, body: await pool.run('deliver', { groups, done, form }) }
+      } catch (error) {
+        const [only] = leased
+        const tooMuch = isUnencodable(error) && only !== undefined
+        if (tooMuch && leased.length === 1) {
+          await giveUp(id, only.record.id, error)
+          continue
+        }
+        // Nobody has seen them: the next lease need not wait until these have run out.
+        await ledger.nack(id, handles(leased))
+        if (!tooMuch) throw error
+        oneByOne.add(id)
+      }
+    }
+  }
+
+  async function giveUp(id: string, group: string, { message }: Error): Promise<void> {
+    await ledger.giveUp(id, group)
+    world.onUndeliverable(group, message)
   }
 
   function tellLeased(run: BatchRun, leased: readonly LeasedGroup[]): void {
@@ -118,21 +157,13 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
 
     async lease(id, request, form, signal, by = 'trainer') {
       const run = runOf(id)
-      const leased = await leaseWithin(run, request, signal)
-      const native = form === 'json' || form === 'msgpack'
+      const { leased, groups, body } = await leaseEncoded(run, request, form, signal)
       if (by === 'trainer') {
         metrics.trainerSeen(world.now())
-        metrics.trainerPolled(native ? 'native' : 'slime', leased.length)
+        metrics.trainerPolled(isNative(form) ? 'native' : 'slime', leased.length)
       }
       tellLeased(run, leased)
-      const done = leased.length === 0 && run.isDone()
-      const groups = leased.map((group) => envelope(group, !native))
-      const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
-      const body = await pool.run('deliver', { groups, done, form }).catch(async (error) => {
-        // Nobody has seen them: the next lease need not wait until these have run out.
-        await ledger.nack(id, leases)
-        throw error
-      })
+      const leases = handles(leased)
       if (signal.aborted) await ledger.nack(id, leases)
       else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
       return { body, groups: groups.map(({ head }) => head) }
@@ -143,7 +174,7 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       for (;;) {
         const leased = await ledger.lease(id, AT_ONCE, LET_GO_S, isStale(run))
         if (leased.length === 0) return
-        const leases = leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
+        const leases = handles(leased)
         // Nobody was heard of where nobody has it.
         if (taken) tellLeased(run, leased)
         const results = await (taken ? ledger.ack(id, leases) : ledger.nack(id, leases))
@@ -156,9 +187,14 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       const group = await ledger.peek(id)
       if (!group) return null
       const lease = { id: '', expires_in_s: 0, delivery: 0 }
-      const native = form === 'json' || form === 'msgpack'
-      const groups = [envelope({ ...group, lease }, !native)]
-      return pool.run('deliver', { groups, done: false, form })
+      const groups = [envelope({ ...group, lease }, !isNative(form))]
+      try {
+        return await pool.run('deliver', { groups, done: false, form })
+      } catch (error) {
+        if (!isUnencodable(error)) throw error
+        await giveUp(id, group.record.id, error)
+        return null
+      }
     },
 
     async ack(id, { groups }) {
@@ -175,6 +211,19 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
     },
   }
+}
+
+function isNative(form: GroupForm): boolean {
+  return form === 'json' || form === 'msgpack'
+}
+
+/** A body that ended every thread it was made on: too long for a text, or for a thread's memory. */
+function isUnencodable(error: unknown): error is WorkerLost {
+  return error instanceof WorkerLost && error.tries > 0
+}
+
+function handles(leased: readonly LeasedGroup[]): { id: string; lease: string }[] {
+  return leased.map(({ record, lease }) => ({ id: record.id, lease: lease.id }))
 }
 
 /** Rows are copied out of their blobs: a view would take the whole blob along to the worker. */

@@ -34,6 +34,7 @@ export interface RolloutsWorld
   config: Config
   tasks: TaskCatalogue
   board: PolicyBoard
+  onUndeliverable(group: string, reason: string): void
 }
 
 export interface Rollouts extends Service {

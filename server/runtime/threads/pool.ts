@@ -51,11 +51,14 @@ export interface PoolStats {
 /** A job that failed on `TRIES` threads: the fault is the job's or ours, never the policy's. */
 export class WorkerLost extends Error {
   readonly exit: WorkerExit
+  /** 0 where no thread could be started for it. */
+  readonly tries: number
 
-  constructor(exit: WorkerExit, message: string, cause: unknown) {
+  constructor(exit: WorkerExit, message: string, cause: unknown, tries = 0) {
     super(message, { cause })
     this.name = 'WorkerLost'
     this.exit = exit
+    this.tries = tries
   }
 }
 
@@ -284,7 +287,7 @@ export function createPool(options: PoolOptions): Pool {
     }
     const cause = describe(exit, error, options)
     const message = `${failed.kind} failed on ${failed.tries} threads: ${cause}`
-    failed.reject(new WorkerLost(exit, message, error))
+    failed.reject(new WorkerLost(exit, message, error, failed.tries))
   }
 
   return {
