@@ -77,6 +77,76 @@ describe('a report', () => {
     expect(Math.abs(high - 0.827)).toBeLessThan(0.02)
   })
 
+  test('has no interval and no standard error where one task is all there is', () => {
+    const { reward, pass } = evaluationReport([task('a', 'x', [1, 0, 0, 1])], settings())
+    expect(reward).toMatchObject({ mean: 0.5, standard_error: null, interval: null })
+    const none = { pass_at_k: null, all_passed: null, power: null, unbiased: null }
+    for (const one of pass) expect(one).toMatchObject({ standard_errors: none, intervals: none })
+  })
+
+  test('draws over all tasks where a family with one task tells nothing of its spread', () => {
+    const alone = Array.from({ length: 40 }, (_, index) =>
+      task(`t${index}`, `f${index}`, [index % 2, 1]),
+    )
+    const { reward } = evaluationReport(alone, settings())
+    // 0.75 ± 1.96 × 0.25 / sqrt(40), as for one family.
+    const [low, high] = reward.interval ?? [0, 0]
+    expect(Math.abs(low - 0.673)).toBeLessThan(0.02)
+    expect(Math.abs(high - 0.827)).toBeLessThan(0.02)
+  })
+
+  test('takes its standard error from the spread of task means within families', () => {
+    const { reward } = evaluationReport(
+      [
+        task('a', 'x', [0, 0, 0, 0]),
+        task('b', 'x', [1, 1]),
+        task('c', 'y', [0.5, 0]),
+        task('d', 'y', [0.5, 1]),
+      ],
+      settings(),
+    )
+    // Variances of x (0 and 1) and y (0.25 and 0.75): 1/2 and 1/8. sqrt(2 × 1/2 + 2 × 1/8) / 4.
+    expect(reward.standard_error).toBeCloseTo(Math.sqrt(1.25) / 4, 12)
+  })
+
+  test('has an interval for each rate that tasks differ in, and none for the others', () => {
+    const [one] = evaluationReport(
+      [task('a', 'x', [1, 0]), task('b', 'x', [1, 1])],
+      settings(),
+    ).pass
+    expect(one).toMatchObject({
+      // 1/2 and 1: their sample std is sqrt(1/8), over sqrt(2).
+      standard_errors: { pass_at_k: expect.closeTo(0.25, 12) },
+      intervals: { pass_at_k: [0.5, 1] },
+    })
+    const [, two] = evaluationReport(
+      [task('a', 'x', [1, 0]), task('b', 'x', [1, 1])],
+      settings(),
+    ).pass
+    // At least one of two passes for both: nothing is known of how sure that is.
+    expect(two).toMatchObject({
+      standard_errors: { pass_at_k: null },
+      intervals: { pass_at_k: null },
+    })
+  })
+
+  test('tells each task, in the order in which they came', () => {
+    expect(evaluationReport(mixed, settings()).tasks).toEqual([
+      { task: 'a', family: 'sales', episodes: 4, scored: 4, passed: 1, mean: 0.25 },
+      {
+        task: 'b',
+        family: 'sales',
+        episodes: 4,
+        scored: 3,
+        passed: 3,
+        mean: expect.closeTo(2.75 / 3, 12),
+      },
+      { task: 'c', family: 'ops', episodes: 2, scored: 2, passed: 0, mean: 0.5 },
+    ])
+    const [lost] = evaluationReport([task('a', 'x', [null])], settings()).tasks
+    expect(lost).toMatchObject({ episodes: 1, scored: 0, passed: 0, mean: null })
+  })
+
   test('loses no episode, whatever the outcomes', () => {
     const episode = fc
       .tuple(fc.constantFrom(...EPISODE_OUTCOMES), fc.double({ min: 0, max: 1, noNaN: true }))

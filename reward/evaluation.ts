@@ -1,7 +1,7 @@
 // What an evaluation came to: how often tasks are solved, what they earn, and what was never scored, apart.
 import { z } from 'zod'
 import { type EpisodeOutcome, isScored } from '../protocol/outcomes.ts'
-import { type BootstrapSettings, bootstrapIntervals, means, seededRandom } from './bootstrap.ts'
+import { type BootstrapSettings, means, seededRandom, uncertainty } from './bootstrap.ts'
 import { PASS_THRESHOLD, type PassReport, passReport } from './pass-at-k.ts'
 import { moments } from './statistics.ts'
 
@@ -24,6 +24,18 @@ export interface EvaluatedTask {
   episodes: readonly { outcome: EpisodeOutcome; reward: number | null }[]
 }
 
+/** What one task came to. */
+interface TaskResult {
+  task: string
+  family: string
+  episodes: number
+  scored: number
+  /** Scored episodes from the threshold on. */
+  passed: number
+  /** Of the reward over scored episodes; null where there are none. */
+  mean: number | null
+}
+
 interface MeanReward {
   /** Tasks with at least one scored episode. */
   tasks: number
@@ -43,10 +55,13 @@ export interface EvaluationReport {
   mean_reward: number | null
   /** Over tasks. Families weigh by their tasks. */
   reward: MeanReward & {
+    /** Clustered by task; null, as the interval, for one task and where no two of a family differ. */
+    standard_error: number | null
     interval: [number, number] | null
     families: (MeanReward & { family: string })[]
   }
   pass: PassReport[]
+  tasks: TaskResult[]
 }
 
 /** One report over tasks in any order; the same task may come more than once (with several seeds) and is then one. */
@@ -75,6 +90,7 @@ export function evaluationReport(
     mean_reward: meanOf(episodes),
     reward: meanReward(tasks, bootstrap()),
     pass: ks.map((k) => passReport(trials, { k, threshold, bootstrap: bootstrap() })),
+    tasks: tasks.map((task) => taskResult(task, threshold)),
   }
 }
 
@@ -88,6 +104,17 @@ function merged(groups: readonly EvaluatedTask[]): EvaluatedTask[] {
   return [...tasks.values()]
 }
 
+function taskResult({ task, family, episodes }: EvaluatedTask, threshold: number): TaskResult {
+  return {
+    task,
+    family,
+    episodes: episodes.length,
+    scored: episodes.filter(({ outcome }) => isScored(outcome)).length,
+    passed: episodes.filter(({ reward }) => reward !== null && reward >= threshold).length,
+    mean: meanOf(episodes),
+  }
+}
+
 function meanReward(
   tasks: readonly EvaluatedTask[],
   bootstrap: BootstrapSettings,
@@ -97,9 +124,11 @@ function meanReward(
     means: tasks.filter((task) => task.family === family).flatMap(taskMean),
   }))
   const rated = families.map((family) => family.means).filter((own) => own.length > 0)
+  const sure = rated.length === 0 ? null : uncertainty(rated, bootstrap)
   return {
     ...overTasks(rated.flat()),
-    interval: rated.length === 0 ? null : bootstrapIntervals(rated, bootstrap).reward,
+    standard_error: sure?.standard_errors.reward ?? null,
+    interval: sure?.intervals.reward ?? null,
     families: families.map(({ family, means }) => ({ family, ...overTasks(means) })),
   }
 }

@@ -1,5 +1,5 @@
 // How often a task is solved at least once in k tries, and how often every time: estimates with their uncertainty.
-import { type BootstrapSettings, bootstrapIntervals, means } from './bootstrap.ts'
+import { type BootstrapSettings, means, type Uncertainty, uncertainty } from './bootstrap.ts'
 
 /** A trial passes at this reward or above unless said otherwise. */
 export const PASS_THRESHOLD = 0.75
@@ -43,12 +43,15 @@ interface PassSummary {
   rates: PassRates | null
 }
 
-export interface PassReport extends PassSummary {
+/** How sure each overall rate is, where asked for and there is a rate. */
+type Sureness = {
+  [Part in keyof Uncertainty<keyof PassRates>]: Uncertainty<keyof PassRates>[Part] | null
+}
+
+export interface PassReport extends PassSummary, Sureness {
   k: number
   threshold: number
   families: (PassSummary & { family: string })[]
-  /** `[low, high]` of each overall rate, where asked for and there is a rate. */
-  intervals: Record<keyof PassRates, [number, number]> | null
 }
 
 /** pass@k of one task: `passed` of `n` trials. Null for fewer than k trials. Source: Chen et al., arXiv:2107.03374. */
@@ -71,9 +74,16 @@ export function passHatK(
   }
 }
 
+/** All rates of one task: `passed` of `n` trials. Null for fewer than k trials. */
+export function ratesOf(n: number, passed: number, k: number): PassRates | null {
+  const pass_at_k = passAtK(n, passed, k)
+  const hat = passHatK(n, passed, k)
+  return pass_at_k === null || hat === null ? null : { pass_at_k, ...hat }
+}
+
 /**
  * Rates per family and overall. A family's rate is the mean over its tasks; the overall rate weighs families by their
- * tasks. Intervals are percentiles over tasks drawn anew within each family. Throws RangeError for a k below 1.
+ * tasks. Throws RangeError for a k below 1.
  */
 export function passReport(tasks: readonly TaskTrials[], settings: PassSettings): PassReport {
   const { k, threshold = PASS_THRESHOLD, bootstrap } = settings
@@ -90,7 +100,9 @@ export function passReport(tasks: readonly TaskTrials[], settings: PassSettings)
     threshold,
     ...published(overall),
     families: rated.map((family) => ({ family: family.family, ...published(family) })),
-    intervals: bootstrap && byFamily.length > 0 ? bootstrapIntervals(byFamily, bootstrap) : null,
+    ...(bootstrap && byFamily.length > 0
+      ? uncertainty(byFamily, bootstrap)
+      : { standard_errors: null, intervals: null }),
   }
 }
 
@@ -107,9 +119,7 @@ function summarise(tasks: readonly TaskTrials[], k: number, threshold: number): 
   const scored = tasks.map(({ rewards }) => rewards.filter((reward) => reward !== null))
   const taskRates = scored.flatMap((rewards) => {
     const passed = rewards.filter((reward) => reward >= threshold).length
-    const pass_at_k = passAtK(rewards.length, passed, k)
-    const hat = passHatK(rewards.length, passed, k)
-    return pass_at_k === null || hat === null ? [] : [{ pass_at_k, ...hat }]
+    return ratesOf(rewards.length, passed, k) ?? []
   })
   const trials = tasks.reduce((total, { rewards }) => total + rewards.length, 0)
   const known = scored.reduce((total, rewards) => total + rewards.length, 0)

@@ -25,6 +25,7 @@ function addEval(program: Command): void {
     .option('--k <numbers>', 'as 1,4,8; default: 1 and the number of episodes', numbers)
     .option('--threshold <reward>', 'a trial passes from here on (0.75)', Number)
     .option('--seed <number>', 'of the sampling and of the intervals', numberUpTo(2 ** 31), 0)
+    .option('--tasks', 'a line each task too')
     .option('--json [file]', 'JSON instead of the table, or beside it in a file')
     .addHelpText('after', example('paddock eval office --episodes 8 --k 1,4,8'))
     .action(async (names: string[], flags: EvalOptions) => {

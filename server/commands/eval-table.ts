@@ -1,63 +1,97 @@
 // An evaluation's report as text: a table for each k with one line a family, and what was never scored.
 import type { EvaluationReport } from '../../reward/evaluation.ts'
-import type { PassRates, PassReport } from '../../reward/pass-at-k.ts'
+import { type PassRates, type PassReport, ratesOf } from '../../reward/pass-at-k.ts'
 import { table } from './table.ts'
 
-/** Plain text: a terminal and a pipe get the same. */
-export function evaluationText(report: EvaluationReport): string {
+/** Plain text: a terminal and a pipe get the same. `byTask`: with a line each task too. */
+export function evaluationText(report: EvaluationReport, byTask = false): string {
   const { settings, pass } = report
   const parts = pass.map(
-    (one) => `k = ${one.k}, passed from a reward of ${settings.threshold}\n\n${rates(report, one)}`,
+    (one) =>
+      `k = ${one.k}, passed from a reward of ${settings.threshold}\n\n${rates(report, one, byTask)}\n\n${meaning(one.k)}`,
   )
   return [...parts, closing(report)].join('\n\n')
 }
 
-function rates({ reward, settings }: EvaluationReport, pass: PassReport): string {
-  const { k } = pass
+type Means = { tasks: string; mean: number | null; rates: PassRates | null }
+
+function rates(report: EvaluationReport, pass: PassReport, byTask: boolean): string {
+  const { reward, settings } = report
+  const { k, standard_errors, intervals } = pass
   const head = [
-    'family',
-    'tasks',
-    'mean over tasks',
-    `pass@${k}`,
-    `pass^${k} all_passed`,
-    `pass^${k} power`,
-    `pass^${k} unbiased`,
+    byTask ? 'family or task' : 'family',
+    byTask ? 'passed' : 'tasks',
+    'mean reward',
+    ...[`pass@${k}`, `pass^${k} all_passed`, `pass^${k} power`, `pass^${k} unbiased`],
   ]
-  const line = (name: string, tasks: number, mean: number | null, own: PassRates | null) => [
+  const line = (name: string, { tasks, mean, rates }: Means) => [
     name,
-    String(tasks),
+    tasks,
     share(mean),
-    share(own?.pass_at_k),
-    share(own?.all_passed),
-    share(own?.power),
-    share(own?.unbiased),
+    ...RATES.map((rate) => share(rates?.[rate])),
   ]
   const families = pass.families.map(({ family, rates }) => {
     const own = reward.families.find((one) => one.family === family)
-    return line(family, own?.tasks ?? 0, own?.mean ?? null, rates)
+    const tasks = counted(own?.tasks ?? 0, byTask)
+    return line(family, { tasks, mean: own?.mean ?? null, rates })
   })
-  const { intervals } = pass
-  const sure = [
-    `${Math.round(100 * settings.level)} % interval`,
+  const tasks = report.tasks.map(({ task, passed, scored, mean }) =>
+    line(task, { tasks: `${passed} of ${scored}`, mean, rates: ratesOf(scored, passed, k) }),
+  )
+  const all = line('all', {
+    tasks: counted(reward.tasks, byTask),
+    mean: reward.mean,
+    rates: pass.rates,
+  })
+  const sure = <Value>(
+    name: string,
+    show: (value: Value) => string,
+    mean: Value | null,
+    own: Record<keyof PassRates, Value | null> | null,
+  ) => [
+    name,
     '',
-    between(reward.interval),
-    between(intervals?.pass_at_k),
-    between(intervals?.all_passed),
-    between(intervals?.power),
-    between(intervals?.unbiased),
+    known(mean, reward.tasks, show),
+    ...RATES.map((rate) => known(own?.[rate] ?? null, pass.tasks, show)),
   ]
-  const rows = [...families, line('all', reward.tasks, reward.mean, pass.rates), sure]
+  const rows = [
+    ...(byTask ? tasks : []),
+    ...families,
+    all,
+    sure('standard error', share, reward.standard_error, standard_errors),
+    sure(`${Math.round(100 * settings.level)} % interval`, between, reward.interval, intervals),
+  ]
   return table(head, rows, new Set([0])).text
 }
 
-function closing({
-  episodes,
-  scored,
-  truncated,
-  unscored,
-  mean_reward,
-  pass,
-}: EvaluationReport): string {
+const RATES = ['pass_at_k', 'all_passed', 'power', 'unbiased'] as const
+
+function counted(tasks: number, byTask: boolean): string {
+  if (!byTask) return String(tasks)
+  return tasks === 1 ? '1 task' : `${tasks} tasks`
+}
+
+/** The figure, or why there is none. */
+function known<Value>(value: Value | null, tasks: number, show: (value: Value) => string): string {
+  if (value !== null) return show(value)
+  return tasks === 0 ? '–' : tasks === 1 ? ONE_TASK : NO_SPREAD
+}
+
+const ONE_TASK = 'one task'
+const NO_SPREAD = 'no spread'
+
+/** The names stand in the head of the table; here is what each of them counts. */
+function meaning(k: number): string {
+  if (k === 1)
+    return 'pass@1, power and unbiased: the share of scored episodes that pass; all_passed: of tasks whose every one does'
+  return [
+    `pass@${k}: at least one of ${k} episodes passes. pass^${k}: all ${k} pass, counted as all_passed: every scored episode`,
+    `does; power: (passed / scored)^${k}; unbiased: the chance that ${k} drawn from the scored ones all do.`,
+  ].join('\n')
+}
+
+function closing(report: EvaluationReport): string {
+  const { episodes, scored, truncated, unscored, mean_reward, pass } = report
   const apart = Object.entries(unscored).map(([outcome, count]) => `${count} ${outcome}`)
   const short = pass.filter((one) => one.short > 0)
   return [
@@ -68,13 +102,33 @@ function closing({
       (one) =>
         `${one.short} ${one.short === 1 ? 'task has' : 'tasks have'} fewer than ${one.k} scored episodes and no rate for it`,
     ),
+    ...unsure(report),
   ].join('\n')
+}
+
+/** What the words in the place of an interval mean, where they stand there. */
+function unsure({ reward, pass }: EvaluationReport): string[] {
+  const all = [reward, ...pass.map(({ tasks, standard_errors }) => ({ tasks, ...standard_errors }))]
+  const alone = all.some(({ tasks }) => tasks === 1)
+  const alike = all.some(({ tasks, ...one }) => tasks > 1 && Object.values(one).includes(null))
+  return [
+    ...(alone
+      ? [
+          `${ONE_TASK}: how sure a figure is shows between tasks; more episodes of one do not tell it`,
+        ]
+      : []),
+    ...(alike
+      ? [
+          `${NO_SPREAD}: no two tasks of a family differ, which does not tell how sure the figure is`,
+        ]
+      : []),
+  ]
 }
 
 function share(value: number | null | undefined): string {
   return value === null || value === undefined ? '–' : value.toFixed(3)
 }
 
-function between(interval: readonly [number, number] | null | undefined): string {
-  return interval ? `${share(interval[0])}–${share(interval[1])}` : '–'
+function between([low, high]: readonly [number, number]): string {
+  return `${share(low)}–${share(high)}`
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { evaluationReport } from '../../reward/evaluation.ts'
+import { type EvaluatedTask, evaluationReport } from '../../reward/evaluation.ts'
 import { arithmeticRequest, type House, openHouse } from '../testkit/house.testkit.ts'
 import { type EvalOptions, evaluate } from './eval.ts'
 import { evaluationText } from './eval-table.ts'
@@ -61,9 +61,42 @@ test('refuses an unknown name, and a batch that trains', async () => {
   await expect(house.api.evaluation(id, '')).rejects.toThrow(/mode train.*submit it in mode eval/)
 })
 
+const settings = { k: [1], threshold: 0.75, seed: 0, resamples: 100, level: 0.95 }
+const evaluated = (task: string, ...rewards: number[]) => ({
+  task,
+  family: 'x',
+  episodes: rewards.map((reward) => ({ outcome: 'ok' as const, reward })),
+})
+const textOf = (tasks: EvaluatedTask[], k: number[], byTask = false) =>
+  evaluationText(evaluationReport(tasks, { ...settings, k }), byTask)
+
+test('says why there is no interval', () => {
+  const one = textOf([evaluated('a', 1, 0)], [1])
+  expect(one).toMatch(/^95 % interval +one task +one task +one task +one task +one task$/m)
+  expect(one).toMatch(/^standard error +one task/m)
+  expect(one).toContain('one task: how sure a figure is shows between tasks')
+  const alike = textOf([evaluated('a', 1, 0), evaluated('b', 0, 1)], [1])
+  expect(alike).toMatch(/^95 % interval +no spread +no spread/m)
+  expect(alike).toContain('no spread: no two tasks of a family differ')
+})
+
+test('explains pass@k and the three numbers called pass^k beside their figures', () => {
+  const text = textOf([evaluated('a', 1, 0, 0, 0), evaluated('b', 1, 1, 0, 1)], [4])
+  expect(text).toContain('pass@4: at least one of 4 episodes passes')
+  expect(text).toContain('pass^4: all 4 pass, counted as all_passed:')
+})
+
+test('shows rows of tasks where they are asked for', () => {
+  const tasks = [evaluated('p/a', 1, 0, 0, 0), evaluated('p/b', 1, 1, 0, 1)]
+  expect(textOf(tasks, [2])).not.toContain('p/a')
+  // pass@2 of a: 1 - C(3,2)/C(4,2) = 1/2; (1/4)^2 = 0.0625; of b: 1; (3/4)^2 = 0.5625; C(3,2)/C(4,2) = 1/2.
+  const text = textOf(tasks, [2], true)
+  expect(text).toMatch(/^p\/a +1 of 4 +0\.250 +0\.500 +0\.000 +0\.063 +0\.000$/m)
+  expect(text).toMatch(/^p\/b +3 of 4 +0\.750 +1\.000 +0\.000 +0\.563 +0\.500$/m)
+})
+
 test('says in the text what has no number', () => {
   const episodes = [{ outcome: 'infra_tool' as const, reward: null }]
-  const settings = { k: [1], threshold: 0.75, seed: 0, resamples: 100, level: 0.95 }
   const text = evaluationText(evaluationReport([{ task: 'a', family: 'x', episodes }], settings))
   expect(text).toContain('in no mean and no rate: 1 infra_tool')
   expect(text).toMatch(/^all +0 +– +– +– +– +–$/m)

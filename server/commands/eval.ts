@@ -21,6 +21,8 @@ export interface EvalOptions {
   seed: number
   /** True: JSON in the place of the table; a path: JSON in that file beside it. */
   json?: string | true | undefined
+  /** A line each task too. */
+  tasks?: true | undefined
 }
 
 /** How often a batch that plays is looked at, milliseconds. */
@@ -38,14 +40,16 @@ export async function evaluate(
   const client = createApiClient(options.url, options.token)
   const tasks = await tasksOf(client, names)
   const { id } = await client.submit(requestOf(tasks, options))
-  stderr.write(`batch ${id}: ${tasks.length} tasks × ${options.episodes} episodes\n`)
+  stderr.write(
+    `batch ${id}: ${tasks.length} ${tasks.length === 1 ? 'task' : 'tasks'} × ${options.episodes} episodes\n`,
+  )
   const bar = progressBar('Episodes', tasks.length * options.episodes, stderr)
   await played(client, id, bar).finally(bar.stop)
   const report = await client.evaluation(id, queryOf(options))
   await takeAll(client, id)
   const text = `${JSON.stringify(report, null, 2)}\n`
   if (typeof options.json === 'string') await writeFile(options.json, text)
-  stdout.write(options.json === true ? text : `${evaluationText(report)}\n`)
+  stdout.write(options.json === true ? text : `${evaluationText(report, options.tasks)}\n`)
   return report.scored === 0 ? 1 : 0
 }
 

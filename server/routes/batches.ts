@@ -123,7 +123,7 @@ const evaluation = route({
   tag,
   summary: 'What an evaluation came to',
   description:
-    'Over the groups of a batch in mode eval that are over: pass@k, the three numbers called pass^k, mean rewards by family, bootstrap intervals; episodes without reward apart. `k` is a list as 1,8 (default: 1 and the group size).',
+    'Over the groups of a batch in mode eval that are over: pass@k, the three numbers called pass^k, mean rewards by family and task, standard errors clustered by task and bootstrap intervals (both null where there is one task, or no two of a family differ); episodes without reward apart. `k` is a list as 1,8 (default: 1 and the group size).',
   roles: READ,
   query: z.strictObject({
     k: numbers.pipe(evaluationSettingsSchema.shape.k).optional(),
