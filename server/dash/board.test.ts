@@ -81,6 +81,13 @@ describe('over samples in memory', () => {
     expect(series.map(({ name }) => name)).toEqual(names)
   })
 
+  test('a figure of one mode says nothing of another', async () => {
+    const evaluated = await board.panel(idOf('Valid groups'), 60, { mode: ['eval'] })
+    expect(evaluated.series).toEqual([])
+    const trained = await board.panel(idOf('Valid groups'), 60, { mode: ['train'] })
+    expect(trained.series[0]?.values.at(-1)).toBeCloseTo(0.75, 9)
+  })
+
   test('annotations are spans of what was seen, and say what cannot be', async () => {
     const [alerts, updates] = await board.annotations(60)
     expect(alerts).toMatchObject({
@@ -174,6 +181,18 @@ describe('over a Prometheus', () => {
     })
     await board.panel(idOf('Groups by outcome'), 60, { env: ['a.b', 'c"} or up{x="'] })
     expect(asked[0]).toContain(String.raw`{env=~"a\\.b|c\"\\} or up\\{x=\"",mode=~".*"}`)
+  })
+
+  test('the figures are of training alone', async () => {
+    const asked: string[] = []
+    const board = await boardOver((url) => {
+      asked.push(url.searchParams.get('query')!)
+      return { body: { status: 'success', data: { resultType: 'matrix', result: [] } } }
+    })
+    await board.figures()
+    const modes = asked.flatMap((query) => query.match(/mode=~"[^"]*"/g) ?? [])
+    expect(modes.length).toBeGreaterThan(3)
+    expect([...new Set(modes)]).toEqual(['mode=~"train"'])
   })
 
   test.each([

@@ -46,7 +46,7 @@ export interface Board {
   /** `minutes` back from now, of what is `chosen`. Throws `not_found` for an id that no panel has. */
   panel(id: number, minutes: number, chosen?: Chosen): Promise<PanelData>
   annotations(minutes: number): Promise<Annotation[]>
-  /** The stat panels, over the last hour. */
+  /** The stat panels over the last hour, of training. */
   figures(): Promise<Figure[]>
 }
 
@@ -105,7 +105,7 @@ export function createBoard(source: QuerySource, now: () => number): Board {
   }
 
   async function figureOf(panel: PanelJson): Promise<Figure> {
-    const { series } = await panelData(panel, HOUR)
+    const { series } = await panelData(panel, HOUR, { mode: ['train'] })
     const { kind: _, thresholds, ...head } = headOf(panel)
     const value = series[0]?.values.findLast((one) => one !== null) ?? null
     return { ...head, value, color: colorOf(value, thresholds) }

@@ -24,8 +24,8 @@ export const LEARNING_ROWS: RowPlan[] = [
         'Share of finished groups whose rewards differ: only they carry a gradient.',
         [
           share(
-            `sum(env:paddock_groups:rate5m{${ENV},outcome="valid"})`,
-            `sum(env:paddock_groups:rate5m{${ENV}})`,
+            `sum(env_mode:paddock_groups:rate5m{${ENV_MODE},outcome="valid"})`,
+            `sum(env_mode:paddock_groups:rate5m{${ENV_MODE}})`,
           ),
         ],
         GOOD_HIGH,
@@ -37,8 +37,8 @@ export const LEARNING_ROWS: RowPlan[] = [
         'Share of judged groups whose rewards are all the same. 30 to 50 % is usual.',
         [
           share(
-            `sum(env:paddock_groups:rate5m{${ENV},outcome="zero_variance"})`,
-            `sum(env:paddock_groups:rate5m{${ENV},outcome=~"valid|zero_variance"})`,
+            `sum(env_mode:paddock_groups:rate5m{${ENV_MODE},outcome="zero_variance"})`,
+            `sum(env_mode:paddock_groups:rate5m{${ENV_MODE},outcome=~"valid|zero_variance"})`,
           ),
         ],
         GOOD_LOW,
@@ -108,8 +108,8 @@ export const LEARNING_ROWS: RowPlan[] = [
         'short',
         'Over scored episodes, one each, whatever their number of turns.',
         [
-          q('mean {{env}}', `env:paddock_reward:mean5m{${ENV}}`),
-          q('std {{env}}', `env:paddock_reward:std5m{${ENV}}`),
+          q('mean {{env}} {{mode}}', `env_mode:paddock_reward:mean5m{${ENV_MODE}}`),
+          q('std {{env}} {{mode}}', `env_mode:paddock_reward:std5m{${ENV_MODE}}`),
         ],
       ),
       panel('heatmap', 'Reward distribution', 'short', 'Rewards of scored episodes.', [

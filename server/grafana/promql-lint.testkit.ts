@@ -34,6 +34,39 @@ function knownSeries(): Map<string, string[]> {
 const KNOWN = knownSeries()
 const LABELS = new Set([...KNOWN.values()].flat().concat(ADDED))
 
+/** Labels that the dashboard has a picker for. */
+const PICKED = ['env', 'mode', 'backend']
+
+/** Each selector of a panel that leaves out a picker although what it reads, recorded or not, has that label. */
+export function unpicked(expr: string): string[] {
+  return selectorsIn(expr).flatMap(({ name, text }) =>
+    labelsBehind(name)
+      .filter((label) => PICKED.includes(label) && !text.includes(`${label}=~"$${label}"`))
+      .map((label) => `${name} leaves out $${label}`),
+  )
+}
+
+/** Of the series, and of those that its recording rule reads. */
+function labelsBehind(name: string): string[] {
+  const rule = recordingRules(WINDOWS).find(({ record }) => record === name)
+  const read = rule ? selectorsIn(rule.expr).map((one) => one.name) : []
+  return [...new Set([...(KNOWN.get(name) ?? []), ...read.flatMap(labelsBehind)])]
+}
+
+function selectorsIn(expr: string): { name: string; text: string }[] {
+  // The parser knows durations, not the variables that stand for them.
+  const text = expr.replaceAll(/\$__(rate_interval|range)/g, '5m')
+  const found: { name: string; text: string }[] = []
+  parser.parse(text).iterate({
+    enter({ name, from, to }) {
+      const word = text.slice(from, to)
+      if (name === 'VectorSelector')
+        found.push({ name: /^[\w:]+/.exec(word)?.[0] ?? '', text: word })
+    },
+  })
+  return found
+}
+
 /** One sentence for each thing that is wrong; empty for a sound expression. */
 export function lint(expr: string): string[] {
   const text = filledIn(expr)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { CATALOGUE, PREFIX } from '../metrics/catalogue/catalogue.ts'
 import { createDashboard } from './dashboard.ts'
 import type { PanelJson } from './grafana-types.ts'
-import { lint } from './promql-lint.testkit.ts'
+import { lint, unpicked } from './promql-lint.testkit.ts'
 import { ALERT_TESTS } from './rule-tests.ts'
 import { alertRules, recordingRules, WINDOWS } from './rules.ts'
 
@@ -59,7 +59,36 @@ describe('dashboard', () => {
   })
 })
 
+/** The first two are of the whole server; of components nobody counts the mode. */
+const OF_ALL = [
+  'Share of token budget spent',
+  'Conservation gap (must be 0)',
+  'Component flat in group',
+]
+
+test.each(panels.filter(({ title }) => !OF_ALL.includes(title ?? '')))(
+  '$title honours every picker that its series have',
+  ({ targets }) => {
+    expect(targets.flatMap(({ expr }) => unpicked(expr))).toEqual([])
+  },
+)
+
+test.each(panels)(
+  '$title names the quantiles that it draws, and no others',
+  ({ title, targets }) => {
+    const drawn = targets.flatMap(({ expr }) =>
+      [...expr.matchAll(/histogram_quantile\(([\d.]+)/g)].map(([, q]) => `p${100 * Number(q)}`),
+    )
+    const foreign = targets.flatMap(({ expr }) => /nodejs_\w+_(p\d+)_/.exec(expr)?.[1] ?? [])
+    expect([...new Set(title?.match(/\bp\d+\b/g))]).toEqual([...drawn, ...foreign])
+  },
+)
+
 describe('alerts', () => {
+  test('none compares the clocks of two processes', () => {
+    expect(alerts.filter(({ expr }) => /\b(time|timestamp)\(/.test(expr))).toEqual([])
+  })
+
   test.each(alerts.map((rule) => [rule.alert, rule] as const))(
     '%s has a panel, a test that fires, one that stays quiet, and a runbook',
     (alert, { annotations }) => {
@@ -116,6 +145,7 @@ const FOR_A_CLOSER_LOOK = [
   'trainer_polls_total',
   'callbacks_total',
   'mixed_version_groups_total',
+  'trainer_last_seen_timestamp_seconds',
   'trainer_skipped_groups_total',
   'tokens_total',
   'http_request_duration_seconds',

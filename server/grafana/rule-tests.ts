@@ -181,6 +181,14 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
     ],
     quiet: [
       {
+        why: 'flat in half of the evaluated groups, and in none that is trained on',
+        history: {
+          'paddock_reward_component_flat_groups_total{env="office",component="safety"}': '0+5x60',
+          [groups('valid')]: '0+5x60',
+          [groups('valid').replace('train', 'eval')]: '0+10x60',
+        },
+      },
+      {
         why: 'flat in every second group',
         history: {
           'paddock_reward_component_flat_groups_total{env="office",component="safety"}': '0+5x60',
@@ -474,7 +482,7 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
     fires: [
       {
         history: {
-          paddock_trainer_last_seen_timestamp_seconds: '0+0x20',
+          paddock_trainer_silent_seconds: '0+60x20',
           'paddock_queue_depth{queue="ready"}': '3+0x20',
         },
         after: 15,
@@ -486,14 +494,21 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         why: 'it was heard of each minute',
         history: {
-          paddock_trainer_last_seen_timestamp_seconds: '0+60x20',
+          paddock_trainer_silent_seconds: '59+0x20',
+          'paddock_queue_depth{queue="ready"}': '3+0x20',
+        },
+      },
+      {
+        why: 'the server started anew, with what was ready before',
+        history: {
+          paddock_trainer_silent_seconds: '0+60x9 0+60x9',
           'paddock_queue_depth{queue="ready"}': '3+0x20',
         },
       },
       {
         why: 'nothing waits for it',
         history: {
-          paddock_trainer_last_seen_timestamp_seconds: '0+0x20',
+          paddock_trainer_silent_seconds: '0+60x20',
           'paddock_queue_depth{queue="ready"}': '0+0x20',
         },
       },

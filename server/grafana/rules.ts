@@ -43,9 +43,14 @@ export interface AlertRule {
 export function recordingRules({ short }: Windows): RecordingRule[] {
   const rate = (selector: string) => `rate(${selector}[${short}])`
   const byEnv = (selector: string) => `sum by (env) (${rate(selector)})`
+  const byMode = (selector: string) => `sum by (env, mode) (${rate(selector)})`
   const byComponent = (selector: string) => `sum by (env, component) (${rate(selector)})`
   const rule = (record: string, expr: string): RecordingRule => ({ record, expr })
   return [
+    rule(
+      'env_mode:paddock_groups:rate5m',
+      `sum by (env, mode, outcome) (${rate('paddock_groups_finished_total')})`,
+    ),
     rule(
       'env:paddock_groups:rate5m',
       `sum by (env, outcome) (${rate('paddock_groups_finished_total{mode="train"}')})`,
@@ -71,12 +76,12 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
       `${byEnv('paddock_episodes_finished_total{outcome=~"infra_.*|timeout"}')} / (${byEnv('paddock_episodes_finished_total')} > 0)`,
     ),
     rule(
-      'env:paddock_reward:mean5m',
-      `(${byEnv('paddock_reward_positive_sum_total{mode="train"}')} - ${byEnv('paddock_reward_negative_sum_total{mode="train"}')}) / (${byEnv('paddock_reward_count{mode="train"}')} > 0)`,
+      'env_mode:paddock_reward:mean5m',
+      `(${byMode('paddock_reward_positive_sum_total')} - ${byMode('paddock_reward_negative_sum_total')}) / (${byMode('paddock_reward_count')} > 0)`,
     ),
     rule(
-      'env:paddock_reward:std5m',
-      `sqrt(clamp_min(${byEnv('paddock_reward_squares_sum_total{mode="train"}')} / (${byEnv('paddock_reward_count{mode="train"}')} > 0) - env:paddock_reward:mean5m ^ 2, 0))`,
+      'env_mode:paddock_reward:std5m',
+      `sqrt(clamp_min(${byMode('paddock_reward_squares_sum_total')} / (${byMode('paddock_reward_count')} > 0) - env_mode:paddock_reward:mean5m ^ 2, 0))`,
     ),
     rule(
       'env_component:paddock_reward_component:mean5m',
@@ -88,7 +93,7 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
     ),
     rule(
       'env_component:paddock_reward_component_flat:ratio_rate5m',
-      `${byComponent('paddock_reward_component_flat_groups_total')} / on (env) group_left () (sum by (env) (env:paddock_groups:rate5m{outcome=~"valid|zero_variance"}) > 0)`,
+      `${byComponent('paddock_reward_component_flat_groups_total')} / on (env) group_left () (${byEnv('paddock_groups_finished_total{outcome=~"valid|zero_variance"}')} > 0)`,
     ),
     rule(
       'env:paddock_tokens_wasted:ratio_rate5m',
@@ -287,7 +292,7 @@ export function alertRules(windows: Windows): AlertRule[] {
       'TrainerGone',
       'page',
       1,
-      `time() - paddock_trainer_last_seen_timestamp_seconds > ${trainerGone} and ignoring (queue) paddock_queue_depth{queue="ready"} > 0`,
+      `paddock_trainer_silent_seconds > ${trainerGone} and ignoring (queue) paddock_queue_depth{queue="ready"} > 0`,
       'groups are ready, and no trainer was heard of for {{ $value | humanizeDuration }}',
       'Leases, redeliveries, acks',
     ),

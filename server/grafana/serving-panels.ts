@@ -1,15 +1,25 @@
 // The lower half of the dashboard: does the machinery hold.
-import { BACKEND, type PanelPlan, panel, q, quantile, type RowPlan } from './panel-plan.ts'
+import {
+  BACKEND,
+  ENV,
+  ENV_MODE,
+  type PanelPlan,
+  panel,
+  q,
+  quantile,
+  type RowPlan,
+} from './panel-plan.ts'
 
-/** The two quantiles of a histogram in seconds, by a label. */
+/** The two quantiles of a histogram in seconds, by a label, of those series that are picked. */
 function latency(
-  title: string,
+  what: string,
   metric: string,
   by: 'env' | 'backend',
+  picked: string,
   description: string,
 ): PanelPlan {
-  const selector = `paddock_${metric}_bucket{${by}=~"$${by}"}`
-  return panel('timeseries', title, 's', description, [
+  const selector = `paddock_${metric}_bucket{${picked}}`
+  return panel('timeseries', `${what} p50/p95`, 's', description, [
     q(`p50 {{${by}}}`, quantile(0.5, `, ${by}`, selector)),
     q(`p95 {{${by}}}`, quantile(0.95, `, ${by}`, selector)),
   ])
@@ -20,34 +30,39 @@ export const SERVING_ROWS: RowPlan[] = [
     title: 'Latency',
     panels: [
       latency(
-        'Time to first token p50/p95',
+        'Time to first token',
         'time_to_first_token_seconds',
         'backend',
+        BACKEND,
         'Only of backends with stream: true.',
       ),
       latency(
-        'Backend request p95',
+        'Backend request',
         'backend_request_duration_seconds',
         'backend',
+        BACKEND,
         'Whole time of one try.',
       ),
       latency(
-        'Tool call p95',
+        'Tool call',
         'tool_call_duration_seconds',
         'env',
+        ENV,
         'One call inside a worker thread.',
       ),
       latency(
-        'Env step p95',
+        'Env step',
         'env_step_duration_seconds',
         'env',
+        ENV,
         "The environment's share of one turn.",
       ),
-      latency('Episode p95', 'episode_duration_seconds', 'env', "An episode's last attempt."),
+      latency('Episode', 'episode_duration_seconds', 'env', ENV_MODE, "An episode's last attempt."),
       latency(
-        'Group completion p95',
+        'Group completion',
         'group_duration_seconds',
         'env',
+        ENV_MODE,
         'First attempt to verdict: the slowest member decides.',
       ),
     ],
@@ -98,7 +113,7 @@ export const SERVING_ROWS: RowPlan[] = [
           q('p90', quantile(0.9, '', 'paddock_group_staleness_versions_bucket{mode=~"$mode"}')),
           q(
             'trainer ahead of backends',
-            'max(paddock_policy_version) - min(paddock_backend_policy_version)',
+            `max(paddock_policy_version) - min(paddock_backend_policy_version{${BACKEND}})`,
           ),
         ],
       ),

@@ -41,7 +41,7 @@ async function watched(answer: Answer) {
     }),
     queueDepth: () => ({ episodes: 0, ready: 0, leased: 0 }),
     queueCapacity: { batches: 1, ready: 1 },
-    batches: () => ({ open: 0, oldest: 0, heldBytes: 0, paused: new Set<never>() }),
+    batches: () => ({ playing: 0, oldest: 0, heldBytes: 0, paused: new Set<never>() }),
     oldest: () => ({ episode: 0, ready: 0 }),
     backendInFlight: () => 0,
     socketBytes: () => 0,

@@ -32,7 +32,7 @@ const BUSY: MetricsSources = {
   queueDepth: () => ({ episodes: 1, ready: 2, leased: 3 }),
   queueCapacity: { batches: 4, ready: 5 },
   batches: () => ({
-    ...{ open: 1, oldest: 2, heldBytes: 3 },
+    ...{ playing: 1, oldest: 2, heldBytes: 3 },
     paused: new Set(LABEL_LISTS.pause_reason),
   }),
   oldest: () => ({ episode: 1, ready: 2 }),

@@ -18,8 +18,9 @@ export interface MetricsSources {
   queueDepth(): { episodes: number; ready: number; leased: number }
   queueCapacity: { batches: number; ready: number }
   batches(): {
-    open: number
-    /** Seconds since the oldest open one was submitted, 0 where none is. */
+    /** Not played to their end; those that are only to be read wait in `ready`. */
+    playing: number
+    /** Seconds since the oldest of those was submitted, 0 where none is. */
     oldest: number
     heldBytes: number
     paused: ReadonlySet<LabelValue<'pause_reason'>>
@@ -32,14 +33,19 @@ export interface MetricsSources {
   store(): { bytes: number; freeBytes: number } | null
 }
 
-export function createMetrics(lists: OpenLists, sources: MetricsSources): Metrics {
+/** `now` gives monotonic milliseconds. */
+export function createMetrics(
+  lists: OpenLists,
+  sources: MetricsSources,
+  now = () => performance.now(),
+): Metrics {
   const series = createSeries(lists)
   const { version, node } = lists
   series.set('build_info', { version, node }, 1)
   readLevels(series, lists, sources)
   return {
     ...createLearningEvents(series, lists.component),
-    ...createServingEvents(series, lists.backend),
+    ...createServingEvents(series, lists.backend, now),
     text: series.text,
     samples: series.samples,
   }
@@ -60,7 +66,7 @@ function readLevels(series: Series, lists: OpenLists, sources: MetricsSources): 
     const { episodes, ready, leased } = sources.queueDepth()
     const { queueCapacity } = sources
     const batches = sources.batches()
-    series.set('queue_depth', { queue: 'submit' }, batches.open)
+    series.set('queue_depth', { queue: 'submit' }, batches.playing)
     series.set('queue_depth', { queue: 'episode' }, episodes)
     series.set('queue_depth', { queue: 'turn' }, queued)
     series.set('queue_depth', { queue: 'ready' }, ready)

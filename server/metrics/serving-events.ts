@@ -79,13 +79,25 @@ export interface ServingEvents {
  */
 const FRUITLESS_REQUESTS = 3
 
-export function createServingEvents(series: Series, backends: readonly string[]): ServingEvents {
+/** `now` gives monotonic milliseconds. */
+export function createServingEvents(
+  series: Series,
+  backends: readonly string[],
+  now: () => number,
+): ServingEvents {
   /** Requests in a row without a token, and the unix second in which the first of them went out. */
   const fruitless = new Map<string, { requests: number; since: number }>()
   let sockets = 0
   let budget = 0
   /** As far as heartbeats have told. */
   let checkpoint = 0
+  let heardAt = now()
+  series.beforeScrape(() => series.set('trainer_silent_seconds', {}, (now() - heardAt) / 1000))
+
+  function heard(at: number): void {
+    heardAt = now()
+    series.set('trainer_last_seen_timestamp_seconds', {}, at)
+  }
 
   const showBreaker = (backend: string, now: LabelValue<'breaker_state'>) => {
     for (const state of LABEL_LISTS.breaker_state)
@@ -152,12 +164,12 @@ export function createServingEvents(series: Series, backends: readonly string[])
     trainerPolled: (dialect, groups) =>
       series.inc('trainer_polls_total', { dialect, result: groups > 0 ? 'groups' : 'empty' }),
     calledBack: (result) => series.inc('callbacks_total', { result }),
-    trainerSeen: (at) => series.set('trainer_last_seen_timestamp_seconds', {}, at),
+    trainerSeen: heard,
     heartbeat(step, checkpointStep, at) {
       series.set('trainer_step', {}, step)
       checkpoint = checkpointStep ?? checkpoint
       series.set('trainer_checkpoint_step', {}, checkpoint)
-      series.set('trainer_last_seen_timestamp_seconds', {}, at)
+      heard(at)
     },
     trainerSkipped(said, groups) {
       const reason = LABEL_LISTS.skip_reason.find((known) => known === said) ?? 'other'

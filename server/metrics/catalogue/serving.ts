@@ -157,7 +157,12 @@ export const DELIVERY = {
   trainer_last_seen_timestamp_seconds: gauge(
     '',
     'unix s',
-    'When a trainer last leased, acknowledged or gave a heartbeat; 0 before the first',
+    "When a trainer last submitted, leased, acknowledged or gave a heartbeat, by the server's wall clock; 0 before the first",
+  ),
+  trainer_silent_seconds: gauge(
+    '',
+    'seconds',
+    'Since a trainer last submitted, leased, acknowledged or gave a heartbeat, or since the server began, on its own clock',
   ),
   trainer_step: gaugeOnceKnown('', 'step', 'Step in the last heartbeat'),
   trainer_checkpoint_step: gaugeOnceKnown(

@@ -55,7 +55,7 @@ function tile({ title, text, color, description, id }) {
     {},
     h(
       `a.tile.${color}`,
-      { href: `/dash#panel-${id}`, title: description },
+      { href: `/dash?mode=train#panel-${id}`, title: description },
       h('span.name', {}, title),
       h('strong', {}, text),
     ),

@@ -40,9 +40,9 @@ export interface RolloutsWorld
 export interface Rollouts extends Service {
   /** Takes up what the ledger has from before; to be called once, before anything else. */
   restore(): Promise<void>
-  /** Batches that are not done, bytes of episodes whose groups have not left, and why some batch starts no group. */
+  /** Batches that are not played to their end, bytes of episodes whose groups have not left, and why some batch starts no group. */
   standing(): {
-    open: number
+    playing: number
     oldest: number
     heldBytes: number
     paused: Set<'operator' | 'contract' | 'waste' | 'disk'>
@@ -104,10 +104,10 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     if (full !== null) throw new PaddockError('queue_full', full.sentence, { bound: full.bound })
   }
 
-  function openBatches(): { open: number; oldest: number } {
-    const open = [...runs.values()].filter((run) => !run.isDone())
-    const ages = open.map(({ startedAt }) => ledger.now() - startedAt)
-    return { open: open.length, oldest: Math.max(0, ...ages) }
+  function playingBatches(): { playing: number; oldest: number } {
+    const playing = [...runs.values()].filter((run) => !run.isPlayed())
+    const ages = playing.map(({ startedAt }) => ledger.now() - startedAt)
+    return { playing: playing.length, oldest: Math.max(0, ...ages) }
   }
 
   /** Why no group of it starts. */
@@ -289,7 +289,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     standing() {
       const full = shares.isLedgerFull()
       return {
-        ...openBatches(),
+        ...playingBatches(),
         heldBytes: [...runs.keys()].reduce((sum, id) => sum + ledger.heldBytes(id), 0),
         paused: new Set([...runs.values()].flatMap((run) => pausesOf(run, full))),
       }
