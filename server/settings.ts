@@ -214,6 +214,11 @@ export const settingsSchema = z
           .int()
           .min(0)
           .default(256 * 2 ** 20),
+        /** Records of so many bytes and more lie in a file of their own: what is mapped into memory stays small. */
+        file_bytes: z
+          .int()
+          .min(1)
+          .default(256 * 2 ** 10),
       })
       .prefault({}),
     dashboard: z

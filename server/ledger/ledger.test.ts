@@ -1,4 +1,4 @@
-// One ledger over two stores: what is kept, in which order it is seen, and what is found again.
+// One ledger over each store: what is kept, in which order it is seen, and what is found again.
 import { afterEach, describe, expect, test } from 'vitest'
 import type { LeasedGroup } from '../../rollout/ports.ts'
 import { keys } from './keys.ts'
@@ -325,10 +325,10 @@ describe.each(STORES)('the ledger over %s', (kind) => {
   test('a record of a newer schema is refused with a sentence', async () => {
     await withReady(await open(), 'b', 1)
     const key = keys.clock
-    const newer = frame(key, new TextEncoder().encode('{}'), 2)
+    const newer = frame(key, new TextEncoder().encode('{}'), 3)
     await bench.store.commit([{ key, value: newer }])
     await expect(bench.again()).rejects.toThrow(
-      /newer Paddock \(schema 2; this one reads up to 1\)/,
+      /newer Paddock \(schema 3; this one reads up to 2\)/,
     )
     await bench.store
       .commit([{ key, value: frameJson(key, { seconds: 0, life: 0 }) }])

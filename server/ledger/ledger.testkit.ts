@@ -21,19 +21,21 @@ export interface Bench {
   close(): Promise<void>
 }
 
-export const STORES = ['memory', 'lmdb'] as const
+/** `files`: lmdb with each value in a file of its own. */
+export const STORES = ['memory', 'lmdb', 'files'] as const
 
 export async function openBench(
   kind: (typeof STORES)[number],
   options: Partial<LedgerOptions> = {},
 ): Promise<Bench> {
-  const folder = kind === 'lmdb' ? mkdtempSync(join(tmpdir(), 'paddock-ledger-')) : null
+  const folder = kind === 'memory' ? null : mkdtempSync(join(tmpdir(), 'paddock-ledger-'))
+  const onFailure = (error: Error) => {
+    throw error
+  }
   const fresh = () =>
     folder === null
       ? createMemoryStore()
-      : openLmdbStore(folder, (error) => {
-          throw error
-        })
+      : openLmdbStore(folder, onFailure, ...(kind === 'files' ? [1] : []))
   return benchOver(fresh(), folder === null ? null : fresh, folder, options)
 }
 

@@ -1,9 +1,13 @@
-// The durable store: an lmdb environment in a folder, one commit at a time, and none after one that failed.
+// The durable store: an lmdb environment in a folder with files beside it, one commit at a time, and none after one that failed.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { lockFolder } from './folder-lock.ts'
+import { openLargeValues, readValue } from './large-values.ts'
 import { type Change, type Store, StoreFailed } from './store.ts'
+
+/** Values of so many bytes lie in a file of their own unless the settings say otherwise. */
+const FILE_BYTES = 256 * 2 ** 10
 
 interface Waiting {
   changes: readonly Change[]
@@ -15,7 +19,11 @@ interface Waiting {
  * Opens or creates the ledger of a folder. `onFailure` hears of the first write that fails; whoever waits for it and
  * for the writes behind it gets the same error. Throws PaddockError `invalid_config` where another process has the folder.
  */
-export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) => void): Store {
+export function openLmdbStore(
+  folder: string,
+  onFailure: (error: StoreFailed) => void,
+  fileBytes = FILE_BYTES,
+): Store {
   const unlock = lockFolder(folder)
   const db = open<Uint8Array, string>({
     path: folder,
@@ -26,6 +34,7 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
   })
   const file = join(folder, 'data.mdb')
   const { ino } = statSync(file)
+  const large = openLargeValues(folder, fileBytes, (key) => db.getBinary(key))
   let queue: Waiting[] = []
   let failure: StoreFailed | null = null
   let writing: Promise<void> | null = null
@@ -37,10 +46,11 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
       queue = []
       try {
         mustBeThere(file, ino)
+        const placed = await large.place(batch.flatMap(({ changes }) => changes))
         await db.batch(() => {
-          for (const { changes } of batch)
-            for (const { key, value } of changes) value ? db.put(key, value) : db.remove(key)
+          for (const { key, value } of placed) value ? db.put(key, value) : db.remove(key)
         })
+        large.committed(placed)
         for (const { resolve } of batch) resolve()
       } catch (error) {
         failure = new StoreFailed(await causeOf(error))
@@ -61,7 +71,7 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
         writing ??= write()
       })
     },
-    get: (key) => db.getBinary(key),
+    get: (key) => readValue(folder, db, key),
     // '0' is the character behind '/'.
     keys: (prefix) => [...db.getKeys({ start: prefix, end: `${prefix.slice(0, -1)}0` })],
     usedBytes() {
@@ -72,7 +82,7 @@ export function openLmdbStore(folder: string, onFailure: (error: StoreFailed) =>
         treeLeafPageCount = 0,
         overflowPages = 0,
       } = stats
-      return pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages)
+      return pageSize * (treeBranchPageCount + treeLeafPageCount + overflowPages) + large.bytes()
     },
     async close() {
       await writing

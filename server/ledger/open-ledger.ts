@@ -26,7 +26,7 @@ export function openLedger(
 ): Ledger {
   const clock = () => performance.now() / 1000
   const { onBad, onExpired } = hooks
-  const { path, max_bytes, keep_bytes, min_free_bytes } = settings
+  const { path, max_bytes, keep_bytes, min_free_bytes, file_bytes } = settings
   if (path === undefined)
     return createLedger(createMemoryStore(), {
       clock,
@@ -36,7 +36,7 @@ export function openLedger(
       onBad,
       onExpired,
     })
-  const store = openStore(path, hooks.onFailure)
+  const store = openStore(path, hooks.onFailure, file_bytes)
   const freeBytes = () => {
     try {
       const { bavail, bsize } = statfsSync(path)

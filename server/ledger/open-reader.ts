@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { open } from 'lmdb'
 import { PaddockError } from '../../protocol/errors.ts'
+import { readValue } from './large-values.ts'
 import { unframe } from './record.ts'
 
 export interface LedgerReader {
@@ -22,7 +23,7 @@ export function openLedgerReader(folder: string): LedgerReader {
     )
   const db = open<Uint8Array, string>({ path: folder, encoding: 'binary', readOnly: true })
   function bytes(key: string): Uint8Array | null | undefined {
-    const framed = db.getBinary(key)
+    const framed = readValue(folder, db, key)
     return framed && unframe(key, framed)
   }
   return {

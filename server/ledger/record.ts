@@ -2,8 +2,11 @@
 import { crc32 } from 'node:zlib'
 import { PaddockError } from '../../protocol/errors.ts'
 
-/** Version of all that the ledger writes. It grows when a record changes its meaning; older ones stay readable. */
-const SCHEMA = 1
+/**
+ * Version of all that the ledger writes. It grows when a record changes its meaning or its place; older ones stay
+ * readable. Since 2 large records lie in files.
+ */
+const SCHEMA = 2
 
 const MARK = 0x50
 const HEAD_BYTES = 6

@@ -51,6 +51,6 @@ const { url } = await serve(
   config,
   log,
   () => process.exit(1),
-  (folder, onFailure) => breakStore(openLmdbStore(folder, onFailure)),
+  (...asked) => breakStore(openLmdbStore(...asked)),
 )
 log.info({ url }, 'listening')

@@ -63,6 +63,8 @@ const MAX_LIFE = 2.5
 const LONGEST_LIFE = 60
 /** Most ends of episodes that it waits for. */
 const MAX_HEARD = 16
+/** An episode of four turns seals more than this or less, by what it was answered; see the ledger's `file_bytes`. */
+const FILE_BYTES = 4096
 /** Share of the time after which nothing is killed any more. */
 const KILLING = 0.8
 /** A server that does not even start is ended so much later than all should be over, milliseconds. */
@@ -189,7 +191,8 @@ function settings(policyUrl: string, model: string, folder: string): JsonObject 
     // Chat mode without a model folder: no thread loads a tokenizer.
     backends: { main: { dialect: 'vllm', url: policyUrl, model } },
     runtime: { threads: 1, max_episodes: 256 },
-    ledger: { path: join(folder, 'ledger'), min_free_bytes: 0 },
+    // Of sealed episodes some lie in files, and some do not.
+    ledger: { path: join(folder, 'ledger'), min_free_bytes: 0, file_bytes: FILE_BYTES },
   }
 }
 
