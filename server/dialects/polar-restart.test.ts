@@ -45,9 +45,13 @@ test('a server that starts again answers for the tasks of the one before', async
   const open = () => openHouse({ backendUrl: simulator.url, settings: { ledger: { path } } })
 
   // The trainer's listener, which is deaf until the server has started again.
-  let deaf = true
+  let deaf = false
   const heard: { task_id: string; results: JsonObject[] }[] = []
   let onBoth = () => {}
+  let onFirst = () => {}
+  const told = new Promise<void>((resolve) => {
+    onFirst = resolve
+  })
   const both = new Promise<void>((resolve) => {
     onBoth = resolve
   })
@@ -55,13 +59,18 @@ test('a server that starts again answers for the tasks of the one before', async
     const body = (await json(request)) as (typeof heard)[number]
     if (!deaf) heard.push(body)
     response.end(JSON.stringify({ ok: !deaf }))
-    if (heard.length === 2) onBoth()
+    if (heard.length === 1) onFirst()
+    if (heard.length === 3) onBoth()
   }).listen(0, '127.0.0.1')
   await once(listener, 'listening')
   const { port } = listener.address() as AddressInfo
   const callback_url = `http://127.0.0.1:${port}/callback/task_result`
 
   const first = await open()
+  await submit(first, task('told', { callback_url }))
+  await told
+  await finished(first, 'told')
+  deaf = true
   await submit(first, task('done', { callback_url }))
   const before = await finished(first, 'done')
   await setFaults({ kind: 'hang' })
@@ -77,7 +86,7 @@ test('a server that starts again answers for the tasks of the one before', async
   expect(ran.results.map(({ status }) => status)).toEqual(['COMPLETED', 'COMPLETED'])
   expect(ran.results[0]?.metadata).toMatchObject({ policy_version: 3 })
   await both
-  expect(heard.map(({ task_id }) => task_id).sort()).toEqual(['done', 'runs'])
+  expect(heard.map(({ task_id }) => task_id).sort()).toEqual(['done', 'runs', 'told'])
   expect(heard.find(({ task_id }) => task_id === 'done')?.results).toEqual(before.results)
   await second.close()
   listener.close()

@@ -1,12 +1,12 @@
 // Polar's tasks over a service and a callback sender of the test's own: what failed is told member by member, and logged.
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import { loadConfig } from '../config.ts'
 import type { Service } from '../service.ts'
 import { createStubService } from '../stub-service.testkit.ts'
-import { createPolarTasks } from './polar-tasks.ts'
+import { createPolarTasks, type PolarTasks } from './polar-tasks.ts'
 
 const config = loadConfig({
   file: null,
@@ -35,16 +35,19 @@ function failedService(more: Partial<Service> = {}) {
   return { ...stub, events: () => stub.log }
 }
 
-function open(callbacks: CallbackSender, more: Partial<Service> = {}) {
+function open(callbacks: CallbackSender, more: Partial<Service> = {}, keepMs?: number) {
   const logged: string[] = []
   const clock = { seconds: 0 }
   const onCallbackFailure = (_: string, reason: string) => logged.push(reason)
   const service = failedService(more)
   const now = () => clock.seconds
-  const tasks = createPolarTasks({ service, config, callbacks, onCallbackFailure, now })
-  const submit = (callback_url: string | null) =>
+  const tasks = createPolarTasks({
+    ...{ service, config, callbacks, onCallbackFailure, now },
+    ...(keepMs !== undefined && { keepMs }),
+  })
+  const submit = (callback_url: string | null, metadata: JsonObject = {}) =>
     tasks.submit({
-      ...{ task_id: 't', instruction: '', num_samples: 3, callback_url },
+      ...{ task_id: 't', instruction: '', num_samples: 3, callback_url, metadata },
       agent: { harness: 'paddock', settings: { task: 'arithmetic/sum-0' } },
     })
   return { tasks, submit, logged, clock }
@@ -141,4 +144,131 @@ test('a callback to a host that is not allowed is logged and never made', async 
   const answer = await submit('http://10.0.0.1:9/')
   expect(answer.warning).toContain('10.0.0.1:9')
   expect(logged).toEqual([answer.warning])
+})
+
+describe('over a restart', () => {
+  /** Processes one after another over the notes and batches of the first. */
+  function lives(callbacks: CallbackSender) {
+    const notes = new Map<string, JsonObject>()
+    let onGone = (_: boolean) => {}
+    const gone = new Promise<boolean>((resolve) => {
+      onGone = resolve
+    })
+    const more: Partial<Service> = {
+      batches: () => [...notes.keys()].map((id) => ({ id }) as never),
+      note: async (name) => notes.get(name) ?? null,
+      async keepNote(name, value) {
+        if (value === null) notes.delete(name)
+        else notes.set(name, structuredClone(value))
+      },
+      letGo: async (_, taken) => onGone(taken),
+    }
+    return {
+      gone,
+      next: (own: Partial<Service> = {}, keepMs?: number) =>
+        open(callbacks, { ...more, ...own }, keepMs),
+    }
+  }
+  const counting = (taken: boolean) => {
+    const made: string[] = []
+    const send: CallbackSender['send'] = async (url) => {
+      made.push(url)
+      return taken
+    }
+    return { made, sender: { check: () => {}, send } }
+  }
+  const URL_9 = 'http://127.0.0.1:9/'
+
+  test('a callback that was taken is not made again, and its result stays', async () => {
+    const { made, sender } = counting(true)
+    const { next } = lives(sender)
+    await next().submit(URL_9)
+    const { tasks } = next()
+    expect(JSON.parse(Buffer.from(await tasks.status('t')).toString()).status).toBe('completed')
+    expect(made).toEqual([URL_9])
+  })
+
+  test('a callback that was not taken is made again, though its result was polled', async () => {
+    const { made, sender } = counting(false)
+    const { next } = lives(sender)
+    const first = next()
+    await first.submit(URL_9)
+    await first.tasks.status('t')
+    await next().tasks.status('t')
+    expect(made).toEqual([URL_9, URL_9])
+  })
+
+  test('of a task that was cancelled no callback is made', async () => {
+    const { made, sender } = counting(true)
+    let finished = 0
+    const progress = () => ({
+      groups: { finished, total: 1, dropped: [], settled: {} },
+      episodes: { finished: 0 },
+    })
+    const { next } = lives(sender)
+    const cancel = async () => progress() as never
+    const first = next({ progress: progress as never, cancel })
+    await first.submit(URL_9)
+    await first.tasks.cancel('t', false)
+    finished = 1
+    await next({ progress: progress as never }).tasks.status('t')
+    expect(made).toEqual([])
+  })
+
+  test('what a poll has handed out leaves the store as taken', async () => {
+    const { gone, next } = lives(taking)
+    const first = next()
+    await first.submit(null)
+    await first.tasks.status('t')
+    next({}, 50)
+    expect(await gone).toBe(true)
+  })
+})
+
+describe('two tasks of one id', () => {
+  const ask = async (tasks: PolarTasks, id: string) => {
+    const { status, results } = JSON.parse(Buffer.from(await tasks.status(id)).toString())
+    return status === 'running' ? status : results[0].metadata.of
+  }
+
+  test('without a callback: the second is answered with an id of its own, and each poll gets its own', async () => {
+    const { tasks, submit } = open(taking)
+    const [first, second] = [await submit(null, { of: 'a' }), await submit(null, { of: 'b' })]
+    expect(first.task_id).toBe('t')
+    expect(second.task_id).not.toBe('t')
+    // Whose the bare id is cannot be told while both may be asked for.
+    expect(await ask(tasks, 't')).toBe('running')
+    expect(await ask(tasks, String(second.task_id))).toBe('b')
+    expect(await ask(tasks, 't')).toBe('a')
+  })
+
+  test('of which the second has a callback: the bare id is the first’s once that was taken', async () => {
+    const { tasks, submit, clock } = open(taking)
+    await submit(null, { of: 'a' })
+    await submit('http://127.0.0.1:9/', { of: 'b' })
+    expect(await ask(tasks, 't')).toBe('running')
+    clock.seconds = 20
+    expect(await ask(tasks, 't')).toBe('a')
+  })
+
+  test('of which one may not be called back: it is the one that is polled', async () => {
+    const { tasks, submit, clock } = open({
+      check(url) {
+        if (url.includes('10.0.0.1')) throw new PaddockError('invalid_request', 'not allowed')
+      },
+      send: async () => true,
+    })
+    await submit('http://10.0.0.1:9/', { of: 'a' })
+    await submit('http://127.0.0.1:9/', { of: 'b' })
+    clock.seconds = 20
+    expect(await ask(tasks, 't')).toBe('a')
+  })
+
+  test('the second of which comes when the first was handed out has the bare id', async () => {
+    const { tasks, submit } = open(taking)
+    await submit(null, { of: 'a' })
+    expect(await ask(tasks, 't')).toBe('a')
+    expect((await submit(null, { of: 'b' })).task_id).toBe('t')
+    expect(await ask(tasks, 't')).toBe('b')
+  })
 })

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import { createEventLog } from '../runtime/batches/event-log.ts'
 import type { EventLog, Service } from '../service.ts'
 import { hearingOf, type LogprobForm, openLogprobForms } from './polar-logprobs.ts'
+import { aliasFor, meant, type Named, namesakes, toldName } from './polar-names.ts'
 import { polarBatch, readPolarTask } from './polar-request.ts'
 import { failedSession, polarBody } from './polar-results.ts'
 
@@ -45,23 +46,22 @@ interface Note {
   enough?: number | null
   digest: string
   submitted: number
+  /** What has been done for it, which a restart must not undo or do again. Absent in older ledgers. */
+  alias?: string | null
+  cancelled?: boolean
+  /** Its callback was taken. */
+  taken?: boolean
+  called_at?: number | null
+  /** Its result was the answer to a poll. */
+  polled?: boolean
 }
 
-interface Task extends Note {
-  batch: string
+interface Task extends Omit<Note, keyof Named>, Named {
+  taken: boolean
   /** Resolves once the batch is admitted. */
   admitted: Promise<void>
-  cancelled: boolean
-  /** Its group is over. */
-  finished: boolean
-  /** Its result has been handed out: its callback was taken, or it was polled. */
-  delivered: boolean
-  /** Its callback is not yet taken or given up: it is tried, or waits for its turn or the next try. */
-  calling: boolean
   /** Of its callback. Only that one holds up a poll, and only on the wire: a poll is for where callbacks do not get through. */
   firstTry: 'ahead' | 'on the wire' | 'over'
-  /** Unix seconds when its callback was taken or given up. */
-  calledAt: number | null
   /** Which form its trainer may read; null until a callback has been tried. */
   logprobs: LogprobForm | null
 }
@@ -71,8 +71,6 @@ const PREFIX = 'polar-'
 const KEEP_MS = 10 * 60_000
 /** A result that nobody takes stays so many times longer, and so long its callback is tried. */
 const UNDELIVERED = 6
-/** A poll that is tried five times, as the client does, takes no longer. */
-const LATE_POLL_S = 10
 /** An id that was cancelled before its task came is refused so long, as by Polar's own server. */
 const TOMBSTONE_MS = 300_000
 
@@ -85,29 +83,19 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   const events = createEventLog(1000)
 
   function tell(type: string, task: Task, more: JsonObject = {}): void {
-    events.append(type, JSON.stringify({ type, task_id: task.task_id, ...more }), now())
+    events.append(type, JSON.stringify({ type, task_id: toldName(task), ...more }), now())
   }
 
-  const namesakes = (taskId: string) =>
-    [...tasks.values()].filter((task) => task.task_id === taskId)
-
-  /**
-   * The task that a bare id means: the newest. While another trainer's task of that name may still be asked for, none:
-   * its answer would train the wrong one, and each has its callback.
-   */
   function named(taskId: string): Task | 'ambiguous' {
-    const own = namesakes(taskId)
-    const newest = own.at(-1)
-    if (!newest) throw new PaddockError('not_found', `no task ${taskId}`)
-    const rival = own.some(
-      (task) => task.callback_url !== newest.callback_url && mayBeAskedFor(task),
-    )
-    return newest.callback_url !== null && rival ? 'ambiguous' : newest
+    const task = meant(tasks.values(), taskId, now())
+    if (!task) throw new PaddockError('not_found', `no task ${taskId}`)
+    return task
   }
 
-  /** A poll may be on its way while the callback arrives, and its trainer believes the answer. */
-  function mayBeAskedFor({ finished, calling, calledAt }: Task): boolean {
-    return !finished || calling || (calledAt !== null && now() - calledAt < LATE_POLL_S)
+  /** Keeps what has been done for a task: a restart begins where this one ends. */
+  async function remember(task: Task): Promise<void> {
+    if (!tasks.has(task.batch)) return
+    await service.keepNote(task.batch, noteOf(task) as unknown as JsonObject)
   }
 
   /** Waits for the end of its group. */
@@ -119,7 +107,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       unsubscribe()
       task.finished = true
       retire(task, 1)
-      void call(task)
+      call(task).catch((error: Error) => onCallbackFailure(task.batch, error.message))
     }
     const unsubscribe = log.subscribe(() => {
       if (log.ended || log.read(log.newest - 1, 1)[0]?.type === 'verdict') look()
@@ -129,12 +117,12 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
 
   async function call(task: Task): Promise<void> {
     const { callback_url, samples } = task
-    if (task.cancelled) return
+    if (task.cancelled || task.taken) return
     tell('task.completed', task, { status: 'completed', completed_sessions: samples })
     if (callback_url === null || !mayCall(callback_url)) return
     task.calling = true
     let form = forms.now()
-    const taken = await callbacks.send(callback_url, {
+    task.taken = await callbacks.send(callback_url, {
       async body() {
         if (!tasks.has(task.batch)) return null
         if (task.firstTry === 'ahead') task.firstTry = 'on the wire'
@@ -156,8 +144,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       },
     })
     task.calling = false
-    task.calledAt = now()
-    task.delivered ||= taken
+    task.called_at = now()
+    if (task.taken) await remember(task)
   }
 
   function mayCall(url: string): boolean {
@@ -172,7 +160,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   /** After `keepMs` it goes, where somebody has its result; else after as many as UNDELIVERED says. */
   function retire(task: Task, times: number): void {
     const timer = setTimeout(() => {
-      const over = task.delivered || task.cancelled || times >= UNDELIVERED
+      const over = isDelivered(task) || task.cancelled || times >= UNDELIVERED
       if (over) settle(task).catch(() => {})
       else retire(task, times + 1)
     }, keepMs)
@@ -182,7 +170,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   /** The group leaves the store: acknowledged where somebody has it, handed back for good where nobody came. */
   async function settle(task: Task): Promise<void> {
     tasks.delete(task.batch)
-    await service.letGo(task.batch, task.delivered)
+    await service.letGo(task.batch, isDelivered(task))
     await service.keepNote(task.batch, null)
   }
 
@@ -191,7 +179,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     task: Task,
     logprobs: LogprobForm = task.logprobs ?? forms.now(),
   ): Promise<Uint8Array> {
-    const { task_id, metadata, samples, enough = null } = task
+    const { metadata, samples, enough = null } = task
+    const task_id = toldName(task)
     const form = { kind: 'polar', task_id, metadata, logprobs, enough } as const
     const kept = await service.peek(task.batch, form)
     if (kept) return kept
@@ -224,21 +213,14 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
 
   function running(task: Task): Uint8Array {
     const finished = service.progress(task.batch).episodes.finished
-    return encode(polarBody(task.task_id, 'running', task.samples, finished))
+    return encode(polarBody(toldName(task), 'running', task.samples, finished))
   }
 
   function add(note: Note, batch: string, admitted: Promise<void>): Task {
     const task: Task = {
+      ...{ alias: null, cancelled: false, taken: false, called_at: null, polled: false },
       ...note,
-      batch,
-      admitted,
-      cancelled: false,
-      finished: false,
-      delivered: false,
-      calling: false,
-      firstTry: 'ahead',
-      calledAt: null,
-      logprobs: null,
+      ...{ batch, admitted, finished: false, calling: false, firstTry: 'ahead', logprobs: null },
     }
     tasks.set(batch, task)
     return task
@@ -268,7 +250,9 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
         throw new PaddockError('conflict', `task ${task_id} was cancelled before it was submitted`)
       // Of the keys in their order: in that of its submit, tried again, a client sends them. Sorting would cost ten times the parse.
       const own = hash('sha256', JSON.stringify(body)).slice(0, 32)
-      const same = namesakes(task_id).find((one) => one.digest === own && isUnderWay(one))
+      const same = namesakes(tasks.values(), task_id).find(
+        (one) => one.digest === own && isUnderWay(one),
+      )
       if (same) {
         await same.admitted
         return accepted(same)
@@ -279,6 +263,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       const note: Note = {
         ...{ task_id, callback_url, samples, enough, digest: own, submitted: now() },
         metadata: metadata as JsonObject,
+        alias: aliasFor(tasks.values(), { task_id, callback_url }, now()),
       }
       const admit = async () => {
         await service.keepNote(batch, note as unknown as JsonObject)
@@ -306,13 +291,16 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       // What its trainer can read is known when the callback that is on the wire is answered.
       if (isUnderWay(task) || task.firstTry === 'on the wire') return running(task)
       const body = await result(task)
-      task.delivered = true
+      if (!task.polled) {
+        task.polled = true
+        await remember(task)
+      }
       return body
     },
 
     async cancel(taskId, register) {
       await found
-      if (namesakes(taskId).length === 0 && register) {
+      if (register && namesakes(tasks.values(), taskId).length === 0) {
         tombstones.add(taskId)
         setTimeout(() => tombstones.delete(taskId), TOMBSTONE_MS).unref()
         return encode(polarBody(taskId, 'cancelled', 0, 0))
@@ -323,6 +311,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       await task.admitted
       if (!isUnderWay(task)) return result(task)
       task.cancelled = true
+      await remember(task)
       const { episodes } = await service.cancel(task.batch)
       tell('task.completed', task, { status: 'cancelled' })
       return encode(polarBody(taskId, 'cancelled', task.samples, episodes.finished))
@@ -330,7 +319,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
 
     list: () =>
       [...tasks.values()].map((task) => ({
-        task_id: task.task_id,
+        task_id: toldName(task),
         status: isUnderWay(task) ? 'running' : 'completed',
         harness: 'paddock',
         total_sessions: task.samples,
@@ -339,7 +328,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       })),
 
     sessions(taskId) {
-      const task = namesakes(taskId).at(-1)
+      const task = namesakes(tasks.values(), taskId).at(-1)
       if (!task) throw new PaddockError('not_found', `no task ${taskId}`)
       const status = isUnderWay(task) ? 'RUNNING' : 'COMPLETED'
       return Array.from({ length: task.samples }, (_, index) => ({
@@ -350,8 +339,9 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   }
 
   /** A callback that may not be made is no refusal: the client polls every minute, and is told here why it has to. */
-  function accepted({ task_id, batch, callback_url }: Task): JsonObject {
-    const answer = { task_id, status: 'running' }
+  function accepted(task: Task): JsonObject {
+    const { batch, callback_url } = task
+    const answer = { task_id: toldName(task), status: 'running' }
     if (callback_url === null || mayCall(callback_url)) return answer
     const host = new URL(callback_url).host
     const warning = `no callback is made to ${host}: it is not in callbacks.allow`
@@ -360,12 +350,28 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   }
 
   function samplesOf(taskId: string): number {
-    return namesakes(taskId).at(-1)?.samples ?? 0
+    return namesakes(tasks.values(), taskId).at(-1)?.samples ?? 0
   }
 }
 
 function isUnderWay(task: Task): boolean {
   return !task.finished && !task.cancelled
+}
+
+function isDelivered({ taken, polled }: Task): boolean {
+  return taken || polled
+}
+
+function noteOf({
+  batch: _,
+  admitted,
+  finished,
+  calling,
+  firstTry,
+  logprobs,
+  ...note
+}: Task): Note {
+  return note
 }
 
 function outcomeOf(verdict: GroupVerdict) {
