@@ -15,10 +15,10 @@ describe('an explanation', () => {
     })
     expect(explained.mean).toBeCloseTo(2 / 3, 12)
     expect(explained.members.map(({ because }) => because)).toEqual([
-      'reward 1 is 0.3333 above the mean 0.6667 of 3 votes',
-      'reward 0 is 0.6667 below the mean 0.6667 of 3 votes',
+      'reward 1 is 0.333 above the mean 0.667 of 3 votes',
+      'reward 0 is 0.667 below the mean 0.667 of 3 votes',
       'outside all statistics: infra_backend',
-      'reward 1 is 0.3333 above the mean 0.6667 of 3 votes',
+      'reward 1 is 0.333 above the mean 0.667 of 3 votes',
     ])
     expect(explained.remarks).toContain('3 votes from 4 members, 1 of them left out')
   })

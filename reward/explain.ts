@@ -1,4 +1,5 @@
 // Why each advantage of a group is what it is, for a person: the figures, and a sentence for each member.
+import { figure } from '../protocol/figure.js'
 import type { LossNormalizer } from '../protocol/group.ts'
 import type {
   ComponentFigures,
@@ -77,7 +78,7 @@ function because(member: MemberScore, answer: MemberAdvantage, figures: GroupFig
   if (figures.mean === null) return 'mean over its steps, each against the steps of its group'
   const side = (member.reward ?? 0) >= figures.mean ? 'above' : 'below'
   const distance = Math.abs((member.reward ?? 0) - figures.mean)
-  return `reward ${round(member.reward)} is ${round(distance)} ${side} the mean ${round(figures.mean)} of ${figures.votes} votes`
+  return `reward ${figure(member.reward)} is ${figure(distance)} ${side} the mean ${figure(figures.mean)} of ${figures.votes} votes`
 }
 
 function remarks(group: GroupScores, figures: GroupFigures): string[] {
@@ -91,17 +92,12 @@ function remarks(group: GroupScores, figures: GroupFigures): string[] {
   for (const [name, { flat }] of Object.entries(components ?? {}))
     if (flat) said.push(`component "${name}" is flat in this group and adds 0`)
   if (batch)
-    said.push(`whitened over the batch: mean ${round(batch.mean)}, std ${round(batch.std)}`)
+    said.push(`whitened over the batch: mean ${figure(batch.mean)}, std ${figure(batch.std)}`)
   if (shared_anchor_share !== undefined) said.push(anchorRemark(shared_anchor_share))
   return said
 }
 
 function anchorRemark(share: number): string {
   if (share === 0) return 'GiGPO is GRPO here: no two steps were taken in the same state'
-  return `${round(100 * share)} % of steps were taken in a state that another step shares`
-}
-
-/** Four significant digits: enough to recognise a number that stands in full elsewhere. */
-function round(value: number | null): string {
-  return value === null ? 'none' : String(Number(value.toPrecision(4)))
+  return `${figure(100 * share)} % of steps were taken in a state that another step shares`
 }

@@ -238,7 +238,7 @@ describe('an explanation', () => {
     for (const { because } of explained.members) expect(because).toMatch(/the mean .* of 8 votes/)
     const text = await told(group.id)
     expect(text).toContain(`${group.id}: valid`)
-    expect(text).toMatch(/^e0 +ok +[01] +-?\d\.\d+ +reward/m)
+    expect(text).toMatch(/^e0 +ok +[01] +[+\u2212]\d\.\d+ +reward/m)
     expect(JSON.parse(await told(group.id, true))).toEqual(explained)
   })
 

@@ -1,4 +1,5 @@
 // An evaluation's report as text: a table for each k with one line a family, and what was never scored.
+import { fixed } from '../../protocol/figure.js'
 import type { EvaluationReport } from '../../reward/evaluation.ts'
 import { type PassRates, type PassReport, ratesOf } from '../../reward/pass-at-k.ts'
 import { table } from './table.ts'
@@ -27,8 +28,8 @@ function rates(report: EvaluationReport, pass: PassReport, byTask: boolean): str
   const line = (name: string, { tasks, mean, rates }: Means) => [
     name,
     tasks,
-    share(mean),
-    ...RATES.map((rate) => share(rates?.[rate])),
+    fixed(mean),
+    ...RATES.map((rate) => fixed(rates?.[rate])),
   ]
   const families = pass.families.map(({ family, rates }) => {
     const own = reward.families.find((one) => one.family === family)
@@ -58,7 +59,7 @@ function rates(report: EvaluationReport, pass: PassReport, byTask: boolean): str
     ...(byTask ? tasks : []),
     ...families,
     all,
-    sure('standard error', share, reward.standard_error, standard_errors),
+    sure('standard error', fixed, reward.standard_error, standard_errors),
     sure(`${Math.round(100 * settings.level)} % interval`, between, reward.interval, intervals),
   ]
   return table(head, rows, new Set([0])).text
@@ -96,7 +97,7 @@ function closing(report: EvaluationReport): string {
   const short = pass.filter((one) => one.short > 0)
   return [
     `${scored} of ${episodes} episodes were scored, ${truncated} of them cut short by a limit`,
-    `mean reward ${share(mean_reward)} over episodes`,
+    `mean reward ${fixed(mean_reward)} over episodes`,
     ...(apart.length > 0 ? [`in no mean and no rate: ${apart.join(', ')}`] : []),
     ...short.map(
       (one) =>
@@ -125,10 +126,6 @@ function unsure({ reward, pass }: EvaluationReport): string[] {
   ]
 }
 
-function share(value: number | null | undefined): string {
-  return value === null || value === undefined ? '–' : value.toFixed(3)
-}
-
 function between([low, high]: readonly [number, number]): string {
-  return `${share(low)}–${share(high)}`
+  return `${fixed(low)}–${fixed(high)}`
 }

@@ -1,6 +1,7 @@
 // `paddock explain`: why each advantage of a group is what it is, from a server or from a file that was leased.
 import { readFile } from 'node:fs/promises'
 import { PaddockError } from '../../protocol/errors.ts'
+import { figure, signed } from '../../protocol/figure.js'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { isPlainObject } from '../../protocol/json.ts'
 import { createApiClient } from '../runtime/api-client.ts'
@@ -58,7 +59,7 @@ function explainedText({ id, task, verdict, level, ...group }: ExplainedGroup): 
     id.slice(id.lastIndexOf('.e') + 1),
     outcome,
     figure(reward),
-    figure(advantage),
+    signed(advantage),
     reward === null && reason ? `${because}: ${reason}` : because,
   ])
   const head = ['episode', 'outcome', 'reward', 'advantage', 'because']
@@ -73,8 +74,4 @@ function flatRemarks({ stats, estimator }: Pick<ExplainedGroup, 'stats' | 'estim
     ...flat.map(([name]) => `component "${name}" is flat in this group`),
     ...(alone ? ['GiGPO is GRPO here: no two steps were taken in the same state'] : []),
   ]
-}
-
-function figure(value: number | null): string {
-  return value === null ? '–' : String(Number(value.toPrecision(4)))
 }

@@ -1,4 +1,5 @@
 // Finished groups as a table for a terminal.
+import { fixed } from '../../protocol/figure.js'
 import type { DeliveredGroup } from '../../protocol/group.ts'
 import { table } from './table.ts'
 
@@ -29,17 +30,17 @@ function cells(
   return [
     task,
     level ? `${verdict} (${level})` : verdict,
-    stats.mean === null ? '–' : stats.mean.toFixed(3),
-    stats.std === null ? '–' : stats.std.toFixed(3),
+    fixed(stats.mean),
+    fixed(stats.std),
     episodes.map((episode) => show(episode.advantage)).join(between),
     String(cost.completion_tokens),
-    cost.seconds.toFixed(1),
+    fixed(cost.seconds, 1),
   ]
 }
 
 function signed(advantage: number | null): string {
   if (advantage === null) return '    –'
-  return `${advantage < 0 ? '−' : '+'}${Math.abs(advantage).toFixed(2)}`
+  return `${advantage < 0 ? '−' : '+'}${fixed(Math.abs(advantage), 2)}`
 }
 
 function sign(advantage: number | null): string {

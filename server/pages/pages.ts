@@ -55,6 +55,9 @@ const OWN: Record<string, string> = {
   'icon.svg': 'image/svg+xml',
 }
 
+/** What the command line reads too. */
+const SHARED: Record<string, string> = { 'figure.js': TEXT }
+
 const LIBRARY: Record<string, string> = { 'uPlot.esm.js': TEXT, 'uPlot.min.css': STYLE }
 
 /** No inline script or style, no other host: what a model wrote could do nothing even if it were read as markup. */
@@ -84,7 +87,16 @@ export function mountPages(app: App): void {
       return context.html(SHELL, 200, HEADERS)
     })
   const assets = [
-    ...Object.entries(OWN).map(([name, type]) => ({ name, type, read: () => readOwn(name) })),
+    ...Object.entries(OWN).map(([name, type]) => ({
+      name,
+      type,
+      read: () => readOwn(`client/${name}`),
+    })),
+    ...Object.entries(SHARED).map(([name, type]) => ({
+      name,
+      type,
+      read: () => readOwn(`../../protocol/${name}`),
+    })),
     ...Object.entries(LIBRARY).map(([name, type]) => ({ name, type, read: () => readUplot(name) })),
   ]
   for (const { name, type, read } of assets)
@@ -95,8 +107,8 @@ export function mountPages(app: App): void {
 }
 
 /** Read anew each time, as the pages are rare. */
-function readOwn(name: string): Promise<Uint8Array<ArrayBuffer>> {
-  return readFile(new URL(`client/${name}`, import.meta.url))
+function readOwn(path: string): Promise<Uint8Array<ArrayBuffer>> {
+  return readFile(new URL(path, import.meta.url))
 }
 
 function readUplot(name: string): Promise<Uint8Array<ArrayBuffer>> {

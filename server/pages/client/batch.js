@@ -1,7 +1,8 @@
 // One batch: what became of its episodes and tokens, and its groups as they settle.
 import { get } from './api.js'
 import { h, replace } from './dom.js'
-import { amount, duration, figure, share, words } from './format.js'
+import { figure } from './figure.js'
+import { amount, duration, share, words } from './format.js'
 import { timing, wasted } from './overview.js'
 import { badge, empty, facts, legend, shareBar, strip } from './parts.js'
 

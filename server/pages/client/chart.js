@@ -1,8 +1,9 @@
 // Pictures of series by uPlot: lines, and a heat map of the buckets of a histogram.
 
 import { h } from './dom.js'
+import { figure } from './figure.js'
 import { withUnit } from './figures.js'
-import { clock, figure } from './format.js'
+import { clock } from './format.js'
 import uPlot from './uPlot.esm.js'
 
 const HEIGHT = 180

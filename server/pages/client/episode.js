@@ -1,7 +1,8 @@
 // One episode: how it went, why it was graded so, and the tokens that a trainer reads.
 import { get, Refused } from './api.js'
 import { foreign, h, replace } from './dom.js'
-import { figure, pretty, signed, words } from './format.js'
+import { figure, signed } from './figure.js'
+import { pretty, words } from './format.js'
 import { grade } from './grade.js'
 import { badge, facts, failure, loading } from './parts.js'
 import { tokensOf } from './tokens.js'

@@ -1,6 +1,6 @@
 // The six figures that say whether the run learns: the first panels of the dashboard, in words.
 import { get, Refused } from './api.js'
-import { figure } from './format.js'
+import { figure } from './figure.js'
 
 /** A token that may not read metrics is not asked about again. */
 let refused = false

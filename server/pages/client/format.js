@@ -1,19 +1,5 @@
 // Numbers and words as people read them.
-
-const MINUS = '\u2212'
-
-/** Up to three significant digits, with a real minus sign; a dash for what is not known. */
-export function figure(value, digits = 3) {
-  if (value === null || value === undefined) return '\u2013'
-  const text =
-    Math.abs(value) >= 10 ** digits ? Math.round(value).toString() : `${+value.toPrecision(digits)}`
-  return text.replace('-', MINUS)
-}
-
-export function signed(value) {
-  if (value === null || value === undefined) return '\u2013'
-  return value > 0 ? `+${figure(value)}` : figure(value)
-}
+import { figure } from './figure.js'
 
 /** @type {[string, number][]} */
 const UNITS = [

@@ -1,6 +1,7 @@
 // The grade of an episode with its evidence: what was checked, what it found, and what was made of it.
 import { foreign, h } from './dom.js'
-import { figure, words } from './format.js'
+import { figure } from './figure.js'
+import { words } from './format.js'
 import { badge, empty, facts } from './parts.js'
 
 export function grade({ grade: given, rewards, reward, reason, shaping = [] }) {

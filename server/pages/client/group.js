@@ -1,7 +1,8 @@
 // One group: why each advantage is what it is, and its episodes side by side from the turn where they part.
 import { get } from './api.js'
 import { h, replace } from './dom.js'
-import { figure, signed, words } from './format.js'
+import { figure, signed } from './figure.js'
+import { words } from './format.js'
 import { badge, empty, facts } from './parts.js'
 import { turnOf } from './turn.js'
 

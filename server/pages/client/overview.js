@@ -1,8 +1,9 @@
 // What a person opens first: is it learning, and how far each batch is.
 import { get } from './api.js'
 import { h, replace } from './dom.js'
+import { figure } from './figure.js'
 import { figuresOf } from './figures.js'
-import { amount, duration, figure, share } from './format.js'
+import { amount, duration, share } from './format.js'
 import { badge, empty, legend, shareBar } from './parts.js'
 
 const SECONDS = 2

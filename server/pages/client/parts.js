@@ -1,6 +1,7 @@
 // Pieces that several pages draw: badges, bars, the strip of dots, and what stands where there is nothing.
 import { h } from './dom.js'
-import { figure, signed, words } from './format.js'
+import { figure, signed } from './figure.js'
+import { words } from './format.js'
 
 /** What a verdict or outcome means for the run, by which it is coloured. */
 const KINDS = {

@@ -1,6 +1,7 @@
 // The tape as it is trained on: what was sampled, how surely, by which version, and where a chain was cut.
 import { foreign, h, visible } from './dom.js'
-import { figure, words } from './format.js'
+import { figure } from './figure.js'
+import { words } from './format.js'
 import { empty } from './parts.js'
 
 /** Least log-probability of each colour, from sure to surprising; the last has everything below. */
