@@ -68,7 +68,7 @@ function addLedger(program: Command): void {
 
   ledger
     .command('show')
-    .description('A batch, a group or an episode as JSON.')
+    .description('A batch with how its groups stand, a group or an episode, as JSON.')
     .argument('<folder>', 'ledger.path of the settings')
     .argument('<id>', 'its id')
     .option('--json', ALWAYS_JSON)

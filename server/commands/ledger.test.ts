@@ -3,6 +3,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parquetReadObjects } from 'hyparquet'
+import { open as openLmdb } from 'lmdb'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { compactLedger, exportLedger, listLedger, showLedger, verifyLedger } from './ledger.ts'
 
@@ -33,6 +34,47 @@ test('shows a batch, a group and an episode; another id is an error', async () =
   expect(group.episodes).toHaveLength(2)
   expect(episode).toMatchObject({ id: 'kept.g1.e0', task: 'inline/kept-1', reward: 1 })
   await expect(showLedger(folder, 'nobody', print)).rejects.toThrow(/no batch, group or episode/)
+})
+
+test('shows how each group of a batch stands, with its episodes', async () => {
+  await showLedger(folder, 'kept', print)
+  const episodes = (group: string) =>
+    [0, 1].map((index) => ({ id: `${group}.e${index}`, outcome: 'ok', reward: 1 }))
+  const flat = (index: number, state: string) => ({
+    id: `kept.g${index}`,
+    task: `inline/kept-${index}`,
+    verdict: 'zero_variance',
+    state,
+    episodes: episodes(`kept.g${index}`),
+  })
+  expect(printed()[0].groups).toEqual([
+    flat(0, 'acked'),
+    flat(1, 'ready'),
+    flat(2, 'leased'),
+    {
+      id: 'kept.g3',
+      task: 'inline/kept-3',
+      verdict: null,
+      state: 'running',
+      // The second one is under way.
+      episodes: [episodes('kept.g3')[0], { id: 'kept.g3.e1', outcome: null, reward: null }],
+    },
+  ])
+})
+
+test('a group whose bytes are no longer kept is shown from what happened to it', async () => {
+  const db = openLmdb({ path: folder, encoding: 'binary' })
+  for (const key of ['group/kept/kept.g0', 'blob/kept.g0/kept.g0.e0', 'blob/kept.g0/kept.g0.e1'])
+    await db.remove(key)
+  await db.close()
+  await showLedger(folder, 'kept', print)
+  expect(printed()[0].groups[0]).toMatchObject({
+    ...{ id: 'kept.g0', task: 'inline/kept-0', verdict: 'zero_variance', state: 'acked' },
+    episodes: [
+      { outcome: 'ok', reward: 1 },
+      { outcome: 'ok', reward: 1 },
+    ],
+  })
 })
 
 test('verify finds every record whole, and the one that is not', async () => {

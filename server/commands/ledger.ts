@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { GroupRecord } from '../../rollout/ports.ts'
+import { batchGroups } from '../ledger/batch-groups.ts'
 import { exportRows } from '../ledger/export-rows.ts'
 import { lockFolder } from '../ledger/folder-lock.ts'
 import { keys, nameOf } from '../ledger/keys.ts'
@@ -44,12 +45,18 @@ export function listLedger(folder: string, print: Print = toStdout): Promise<voi
   })
 }
 
-/** A batch, a group or an episode by its id, as JSON. */
+/** A batch with how its groups stand, a group or an episode, by its id, as JSON. */
 export function showLedger(folder: string, id: string, print: Print = toStdout): Promise<void> {
   return reading(folder, (ledger) => {
     const batch = ledger.json<BatchRecord>(keys.batch(id))
     if (batch)
-      return print(JSON.stringify({ ...batch.entry, request: JSON.parse(batch.entry.request) }))
+      return print(
+        JSON.stringify({
+          ...batch.entry,
+          request: JSON.parse(batch.entry.request),
+          groups: batchGroups(ledger, batch.entry),
+        }),
+      )
     const group = ledger.keys('group/').find((key) => nameOf(key) === id)
     if (group) return print(JSON.stringify(ledger.json<GroupRecord>(group)))
     const blob = ledger.bytes(keys.blob(id))
