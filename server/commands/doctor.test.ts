@@ -46,7 +46,7 @@ test('a healthy house is told in one plain line a check, with what a batch would
   const { code, out } = await examine({ pack: 'office', modelDir: MODEL_DIR }, { ledger })
   expect(out).not.toMatch(/✗|\u001b/)
   expect(out).toMatch(/^✓ ledger .*ledger is written, synced and read back$/m)
-  expect(out).toMatch(/^✓ cost .*10 played, \d+ scored; 256 would cost .* tokens/m)
+  expect(out).toMatch(/^✓ cost .*10 played, \d+ scored; 256 episodes would cost .* tokens/m)
   expect(code).toBe(0)
   expect(await readdir(ledger.path)).toEqual([])
 }, 240_000)

@@ -1,6 +1,6 @@
 // The checks on evidence that no simulator gives: engines that mistake their seeds, are noisy, or are somebody else.
 import { describe, expect, it } from 'vitest'
-import type { Completion } from '../../rollout/policy/dialect.ts'
+import type { Completion, ReplyFault } from '../../rollout/policy/dialect.ts'
 import { judge } from './checks.ts'
 import type { Evidence, Probe, SampleEpisode } from './evidence.ts'
 
@@ -47,6 +47,10 @@ const EVIDENCE: Evidence = {
   ledger: { path: null, problem: null, freeBytes: 0, minFreeBytes: 0 },
 }
 
+const BROKEN: ReplyFault = {
+  ...{ kind: 'contract_violation', field: 'finish_reason', problem: 'absent', message: 'no' },
+}
+
 /** Findings of the evidence that is healthy but for `some`. */
 const codes = (some: Partial<Evidence>) =>
   judge({ ...EVIDENCE, ...some }).flatMap((result) =>
@@ -82,12 +86,68 @@ describe('checks', () => {
     expect(codes(some)).toEqual(found)
   })
 
+  it('says what is not known where the engine broke its replies, instead of a figure', () => {
+    const mute: Probe = { temperature: 1, seed: 1, strict: BROKEN, loose: BROKEN }
+    const lost = { task: 't', probe: mute, calls: null, thinks: null, missing: null }
+    const toolTurns = [{ ...lost, promptTokens: null, bareTokens: null }]
+    expect(detail('context', { toolTurns })).toEqual({
+      ...{ check: 'context', status: 'not_checked' },
+      detail:
+        '1000 tokens hold the 100 that an episode may sample; how long a first prompt is was not told',
+    })
+    const short = { ...EVIDENCE.engine, maxModelLen: 99 }
+    expect(detail('context', { toolTurns, engine: short })).toMatchObject({
+      code: 'context_short',
+      what: '99 tokens, but an episode may sample 100',
+    })
+    const broken = { warm: [mute, mute], cool: [mute], again: mute, greedy: mute }
+    expect(detail('logprobs', broken)).toMatchObject({
+      status: 'not_checked',
+      detail: 'no reply with ids and log-probabilities at both temperatures',
+    })
+    const [one] = EVIDENCE.endpoints
+    expect(detail('endpoint', { endpoints: [{ ...one!, loose: BROKEN }] })).toMatchObject({
+      status: 'healthy',
+      detail: 'http://a answers',
+    })
+  })
+
+  it('says of how many answers the engine has parsed', () => {
+    const eaten = { ...BROKEN, field: 'tool_calls', message: 'parsed' }
+    const probe: Probe = { temperature: 1, seed: 1, strict: eaten, loose: eaten }
+    const turn = { task: 't', probe, calls: null, thinks: null, missing: null }
+    const toolTurns = [{ ...turn, promptTokens: null, bareTokens: null }]
+    expect(detail('parsers', { toolTurns })).toMatchObject({
+      code: 'tags_eaten',
+      what: '1 of 3 answers: tool_calls: parsed',
+    })
+  })
+
+  it('compares with temperature 0 only where that was answered', () => {
+    const warm = [said([1, 2]), said([1, 2])]
+    const same = 'both completions at temperature 1 are the same'
+    expect(detail('temperature', { warm, greedy: null })).toMatchObject({ what: same })
+    expect(detail('temperature', { warm, greedy: said([1, 2]) })).toMatchObject({
+      what: `${same}, and so is that at temperature 0`,
+    })
+  })
+
+  it('says why no episode was played', () => {
+    expect(detail('cost')).toMatchObject({ detail: 'not played: first mend what was found' })
+    const none = { episodes: { played: [], wallSeconds: 0 } }
+    for (const name of ['tape', 'cost'])
+      expect(detail(name, none)).toMatchObject({ detail: 'not played: no episode was asked for' })
+  })
+
   it('tokens that were certain tell no mode', () => {
     const some = {
       warm: [said([1, 2], [-1e-6, -1]), said([1, 3], [-1e-6, -1])],
       cool: [said([1, 4], [-1e-6, -1])],
     }
-    expect(detail('logprobs', some)).toMatchObject({ status: 'not_checked' })
+    expect(detail('logprobs', some)).toMatchObject({
+      status: 'not_checked',
+      detail: 'no token came at both temperatures that was not nearly certain',
+    })
   })
 
   it('an engine of another kind is one finding, and the rest waits', () => {
@@ -152,7 +212,7 @@ describe('checks', () => {
     expect(codes(episodes([ok, lost, lost]))).toEqual(['cost: episodes_fail'])
     expect(detail('cost', episodes([ok, lost]))).toMatchObject({
       detail:
-        '2 played, 1 scored; 256 would cost 256000 tokens (25600 sampled) and 4 min, 2 at a time',
+        '2 played, 1 scored; 256 episodes would cost 256000 tokens (25600 sampled) and 4 min, 2 at a time',
     })
   })
 })

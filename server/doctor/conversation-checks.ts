@@ -6,19 +6,28 @@ import type { Evidence, SampleEpisode } from './evidence.ts'
 import { found, healthy, notChecked, type Verdict } from './findings.ts'
 
 const NO_ANSWER = 'no answer to judge by'
+const NOT_ASKED = 'not played: no episode was asked for'
+const NOT_YET = 'not played: first mend what was found'
 
 /** Fields by which a reply shows that the engine parsed it. */
 const PARSED_FIELDS = ['tool_calls', 'reasoning_content', 'reasoning', 'content', 'finish_reason']
 
 export function checkParsers({ toolTurns, warm }: Evidence): Verdict {
   const probes = [...toolTurns.map(({ probe }) => probe), ...warm]
-  const parsed = probes.flatMap(({ strict, loose }) =>
-    [strict, loose]
-      .filter(isFault)
-      .filter(({ kind, field }) => kind === 'contract_violation' && PARSED_FIELDS.includes(field)),
+  const parsed = probes.flatMap(
+    ({ strict, loose }) =>
+      [strict, loose]
+        .filter(isFault)
+        .find(
+          ({ kind, field }) => kind === 'contract_violation' && PARSED_FIELDS.includes(field),
+        ) ?? [],
   )
   const [first] = parsed
-  if (first) return found('tags_eaten', `${first.field}: ${first.message}`)
+  if (first)
+    return found(
+      'tags_eaten',
+      `${parsed.length} of ${probes.length} answers: ${first.field}: ${first.message}`,
+    )
   if (probes.every(({ loose }) => isFault(loose))) return notChecked(NO_ANSWER)
   return healthy('answers come as they were sampled')
 }
@@ -73,8 +82,10 @@ export function checkReasoning({ reasoning, subject, toolTurns }: Evidence): Ver
 
 /** Of the sample episodes: each prompt must begin with all that was sampled before it. */
 export function checkTape({ episodes }: Evidence): Verdict {
-  const taped = episodes?.played.filter(({ samples }) => samples > 0) ?? []
-  if (taped.length === 0) return notChecked(episodes ? 'no model_dir, no tape' : 'not played')
+  if (!episodes) return notChecked(NOT_YET)
+  if (episodes.played.length === 0) return notChecked(NOT_ASKED)
+  const taped = episodes.played.filter(({ samples }) => samples > 0)
+  if (taped.length === 0) return notChecked('no model_dir, no tape')
   const cuts = DRIFT_CAUSES.flatMap((cause) => {
     const count = taped.reduce((sum, { drift }) => sum + (drift[cause] ?? 0), 0)
     return count > 0 ? `${count} by ${cause}` : []
@@ -123,14 +134,15 @@ export function checkLedger({ ledger }: Evidence): Verdict {
 const MAX_UNSCORED_SHARE = 0.5
 
 export function checkEpisodes({ episodes, subject }: Evidence): Verdict {
-  const played = episodes?.played ?? []
-  if (!episodes || played.length === 0) return notChecked('not played')
+  if (!episodes) return notChecked(NOT_YET)
+  const { played } = episodes
+  if (played.length === 0) return notChecked(NOT_ASKED)
   const unscored = played.filter(({ scored }) => !scored)
   if (unscored.length > MAX_UNSCORED_SHARE * played.length) {
     const [{ outcome, reason, task }] = unscored as [SampleEpisode]
     return found(
       'episodes_fail',
-      `${unscored.length} of ${played.length} have no reward; ${task}: ${outcome}: ${reason}`,
+      `${unscored.length} of ${played.length} have no reward; ${task}: ${outcome}: ${reason ?? 'no reason was told'}`,
     )
   }
   const tokens = mean(played, (one) => one.promptTokens + one.completionTokens)
@@ -138,7 +150,7 @@ export function checkEpisodes({ episodes, subject }: Evidence): Verdict {
   const rounds = subject.batchEpisodes / played.length
   const cost = `${million(tokens * subject.batchEpisodes)} tokens (${million(sampled * subject.batchEpisodes)} sampled)`
   return healthy(
-    `${played.length} played, ${played.length - unscored.length} scored; ${subject.batchEpisodes} would cost ${cost} and ${seconds(episodes.wallSeconds * rounds)}, ${played.length} at a time`,
+    `${played.length} played, ${played.length - unscored.length} scored; ${subject.batchEpisodes} episodes would cost ${cost} and ${seconds(episodes.wallSeconds * rounds)}, ${played.length} at a time`,
   )
 }
 

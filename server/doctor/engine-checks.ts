@@ -10,7 +10,9 @@ export function checkEndpoint({ endpoints, engine, subject }: Evidence): Verdict
     const finding = endpointFinding(endpoint, engine, subject)
     if (finding) return finding
   }
-  return healthy(`${endpoints.map(({ url }) => url).join(', ')}: one token came`)
+  const urls = endpoints.map(({ url }) => url).join(', ')
+  const came = endpoints.every(({ loose }) => isCompletion(loose))
+  return healthy(came ? `${urls}: one token came` : `${urls} answers`)
 }
 
 function endpointFinding(
@@ -19,7 +21,7 @@ function endpointFinding(
   { model, dialect }: Subject,
 ): Verdict | null {
   if (answer.kind === 'failure') {
-    const said = answer.reason || 'nothing in time'
+    const said = answer.reason || 'nothing came in time'
     if (!listens) return found('endpoint_dead', `${url} does not answer: ${said}`)
     return found('endpoint_silent', `${url} answers, but asked for one token: ${said}`)
   }
@@ -77,8 +79,12 @@ export function checkLogprobsMode(evidence: Evidence): Verdict {
   const { warm, cool, subject } = evidence
   if (checkTemperature(evidence).status === 'finding')
     return notChecked('the temperature does not act')
-  const pairs = comparable(completions(warm), completions(cool))
-  if (pairs.length === 0) return notChecked('no token came at both temperatures')
+  const read = [completions(warm), completions(cool)] as const
+  if (read.some((replies) => replies.length === 0))
+    return notChecked('no reply with ids and log-probabilities at both temperatures')
+  const pairs = comparable(...read)
+  if (pairs.length === 0)
+    return notChecked('no token came at both temperatures that was not nearly certain')
   const same = pairs.filter(([a, b]) => Math.abs(a - b) <= SAME_SHARE * Math.max(-a, -b)).length
   const mode = same * 2 > pairs.length ? 'raw' : 'processed'
   const told = `${same} of ${pairs.length} log-probabilities are the same at temperatures 1 and 0.5`
@@ -127,10 +133,9 @@ export function checkTemperature({ warm, greedy }: Evidence): Verdict {
   if (distinct > 1) return healthy(`${distinct} different completions with ${said.length} seeds`)
   const [cold] = greedy ? sayings([greedy]) : []
   if (cold !== undefined && cold !== said[0]) return healthy('0 and 1 give different completions')
-  return found(
-    'temperature_ignored',
-    `${said.length} completions at temperature 1 are all the same, and that of temperature 0`,
-  )
+  const all = said.length === 2 ? 'both' : `all ${said.length}`
+  const too = cold === undefined ? '' : ', and so is that at temperature 0'
+  return found('temperature_ignored', `${all} completions at temperature 1 are the same${too}`)
 }
 
 export function checkSeed({ warm, again, greedy }: Evidence): Verdict {
@@ -152,11 +157,19 @@ export function checkContext({ engine, subject, toolTurns, warm, endpoints }: Ev
   const refused = replies.find((reply) => reply?.kind === 'context_length')
   if (refused && isFault(refused))
     return found('context_short', `a first prompt does not fit: ${refused.message}`)
-  const prompt = Math.max(0, ...toolTurns.map(({ promptTokens }) => promptTokens ?? 0))
-  const need = prompt + subject.episodeTokens
   const { maxModelLen } = engine
   if (maxModelLen === null) return notChecked('the engine does not tell its context length')
-  const sum = `${prompt} of the first prompt and ${subject.episodeTokens} that an episode may sample`
+  const { episodeTokens } = subject
+  const prompts = toolTurns.flatMap(({ promptTokens }) => promptTokens ?? [])
+  if (prompts.length === 0)
+    return maxModelLen < episodeTokens
+      ? found('context_short', `${maxModelLen} tokens, but an episode may sample ${episodeTokens}`)
+      : notChecked(
+          `${maxModelLen} tokens hold the ${episodeTokens} that an episode may sample; how long a first prompt is was not told`,
+        )
+  const prompt = Math.max(...prompts)
+  const need = prompt + episodeTokens
+  const sum = `${prompt} of the first prompt and ${episodeTokens} that an episode may sample`
   return maxModelLen < need
     ? found('context_short', `${maxModelLen} tokens, but ${sum} make ${need}`)
     : healthy(`${maxModelLen} tokens hold ${sum}`)

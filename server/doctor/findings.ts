@@ -16,7 +16,7 @@ export const FINDINGS = {
   },
   endpoint_refuses: {
     why: 'Every episode would end as infra_backend.',
-    mend: 'Do what the answer says; for 401 and 403 set the backend’s api_key_env.',
+    mend: 'Do what the answer says, or look into the engine’s log; for 401 and 403 set the backend’s api_key_env.',
   },
   model_unknown: {
     why: 'The engine refuses requests for a model that it does not serve.',
@@ -84,7 +84,7 @@ export const FINDINGS = {
   },
   prompt_drift: {
     why: 'A prompt that does not begin with what was sampled cuts the token chain: its turns train apart.',
-    mend: 'Use mode tokens, which never renders again; the cause is one of drift in docs/metrics.md.',
+    mend: 'Use mode tokens, which never renders again; the causes are those of drift_cause in docs/metrics.md.',
   },
   round_trip: {
     why: 'What a call says changes on its way: the policy is shown another history than its own.',
