@@ -10,6 +10,7 @@ import { createGradersNow } from '../runtime/asking/graders-now.ts'
 import { gradersOf, type Pack, packAround, readPacks } from '../runtime/packs/packs.ts'
 import { readTaskFile } from '../runtime/packs/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
+import { settingsHint } from './settings-hint.ts'
 
 export interface NamedTask {
   task: Task
@@ -34,11 +35,14 @@ export async function namedTask(
   const own = around?.environment ?? environment
   const task = (await taskOfFile(name, own)) ?? taskOfPacks(name, packs, known)
   const world = known.get(task.environment)
-  if (!world)
+  if (!world) {
+    const names = [...known.keys()].join(', ')
+    const hint = await settingsHint(task.environment, name)
     throw new PaddockError(
       'not_found',
-      `no environment ${task.environment}; there are ${[...known.keys()].join(', ')}`,
+      `no environment ${task.environment}; there are ${names}; ${hint}`,
     )
+  }
   return { task, environment: world, graders: createGradersNow(sources) }
 }
 

@@ -2,9 +2,11 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../config.ts'
+import { namedTask } from './named-task.ts'
 import { keptStreams } from './streams.testkit.ts'
 import { validate } from './validate.ts'
 
@@ -44,6 +46,42 @@ describe('shipped packs', () => {
     )
     expect(lines).toHaveLength(300)
     expect(code).toBe(0)
+  })
+})
+
+describe('an environment that the settings do not name', () => {
+  const pack = fileURLToPath(new URL('../../examples/warehouse/pack', import.meta.url))
+  const settings = relative('', join(dirname(pack), 'paddock.yaml'))
+
+  test.each([
+    ['a pack', pack],
+    ['its file', join(pack, 'tasks/two-shelves.json')],
+  ])('of %s is told with the settings nearby that do', async (_, path) => {
+    const { code, lines } = await run(path)
+    expect(code).toBe(1)
+    expect(lines[0].problems[0].message).toBe(
+      `V01 spec: expected an environment of (arithmetic, office), found warehouse; its module is named in ${settings}: add -c ${settings}`,
+    )
+  })
+
+  test('is told with what settings need, where none have it', async () => {
+    const folder = join(home, 'far')
+    await cp(pack, folder, { recursive: true })
+    await writeFile(join(home, 'paddock.yaml'), 'environments: {other: ./other.mjs}')
+    expect((await run(folder)).lines[0].problems[0].message).toContain(
+      'found warehouse; add -c FILE with a paddock.yaml that names its module under environments',
+    )
+  })
+
+  test('is told alike where a task is played', async () => {
+    const played = namedTask(
+      join(pack, 'tasks/two-shelves.json'),
+      'office',
+      loadConfig({ file: null, flags: {} }),
+    )
+    await expect(played).rejects.toThrow(
+      `no environment warehouse; there are arithmetic, office; its module is named in ${settings}: add -c ${settings}`,
+    )
   })
 })
 

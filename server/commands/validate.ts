@@ -3,10 +3,10 @@ import { stat } from 'node:fs/promises'
 import { SingleBar } from 'cli-progress'
 import type { Environment, TaskProblem } from '../../envs/environment.ts'
 import { PaddockError } from '../../protocol/errors.ts'
-import type { JsonObject } from '../../protocol/json.ts'
 import { gradersOf, type Pack, packAround, readPack, readPacks } from '../runtime/packs/packs.ts'
 import { readTaskFile, type TaskFile, unreadable } from '../runtime/packs/task-file.ts'
 import { generateSpecs, loadEnvironments } from './environments.ts'
+import { settingsHint } from './settings-hint.ts'
 import type { Streams } from './streams.ts'
 
 /** One line of the answer. `task` is the spec's own id; the path where the spec has none. */
@@ -18,6 +18,8 @@ interface Verdict {
 
 /** What is to be validated, read but not yet judged. */
 interface Candidate {
+  /** As the command line names it, or its pack. */
+  path: string
   environment: string
   file: TaskFile
   /** Another file of the same pack with the same id. */
@@ -51,7 +53,7 @@ export async function validate(
   const bar = progressBar(candidates.length, streams)
   let failed = 0
   for (const candidate of candidates) {
-    const verdict = judge(candidate, known)
+    const verdict = await judge(candidate, known)
     if (!verdict.ok) failed++
     streams.stdout.write(`${JSON.stringify(verdict)}\n`)
     bar.increment()
@@ -79,7 +81,8 @@ async function candidatesOf(
     (facts) => facts.isDirectory(),
     () => false,
   )
-  if (!isFolder) return { candidates: [{ environment, file: await readTaskFile(path, path) }] }
+  if (!isFolder)
+    return { candidates: [{ path, environment, file: await readTaskFile(path, path) }] }
   try {
     const pack = await readPack(path)
     const files = pack.generated
@@ -89,18 +92,24 @@ async function candidatesOf(
     const candidates = files.map((file) => {
       const twin = firstOf.get(nameOf(file))
       if (!twin) firstOf.set(nameOf(file), file)
-      return { environment: pack.environment, file, ...(twin && { twin: twin.file }) }
+      return { path, environment: pack.environment, file, ...(twin && { twin: twin.file }) }
     })
     return { candidates, about: `pack ${pack.name} (${path}): content sha256 ${pack.hash}` }
   } catch (error) {
     if (!(error instanceof PaddockError)) throw error
-    return { candidates: [{ environment, file: unreadable(path, 'a pack', error.message) }] }
+    return { candidates: [{ path, environment, file: unreadable(path, 'a pack', error.message) }] }
   }
 }
 
-function judge({ environment, file, twin }: Candidate, known: Environments): Verdict {
+async function judge(
+  { path, environment, file, twin }: Candidate,
+  known: Environments,
+): Promise<Verdict> {
   if ('problem' in file) return { task: file.file, ok: false, problems: [file.problem] }
-  const problems = problemsOf(environment, file.spec, known)
+  const world = known.get(environment)
+  const problems = world
+    ? world.problems(file.spec, 'full')
+    : [await unknownEnvironment(environment, path, known)]
   if (twin !== undefined) problems.push(repeatedId(file.spec.id, twin))
   return { task: nameOf(file), ok: problems.length === 0, problems }
 }
@@ -110,12 +119,15 @@ function nameOf(file: TaskFile): string {
   return typeof id === 'string' && id !== '' ? id : file.file
 }
 
-function problemsOf(name: string, declared: JsonObject, known: Environments): TaskProblem[] {
-  const environment = known.get(name)
-  if (environment) return environment.problems(declared, 'full')
+async function unknownEnvironment(
+  name: string,
+  path: string,
+  known: Environments,
+): Promise<TaskProblem> {
   const names = [...known.keys()].join(', ')
-  const message = `V01 spec: expected an environment of (${names}), found ${name}; name its module under environments in paddock.yaml`
-  return [{ rule: 'V01', path: '', expected: names, found: name, message }]
+  const hint = await settingsHint(name, path)
+  const message = `V01 spec: expected an environment of (${names}), found ${name}; ${hint}`
+  return { rule: 'V01', path: '', expected: names, found: name, message }
 }
 
 function repeatedId(id: unknown, twin: string): TaskProblem {
