@@ -49,11 +49,20 @@ export interface GroupAdvantages {
   explain: GroupFigures
 }
 
+/** What rewards are divided by once the baseline is taken off. */
+export interface Divisor {
+  /** Null where nothing divides, or where each member has a divisor of its own. */
+  value: number | null
+  /** In words: `sample std + 0.000001`. */
+  name: string
+}
+
 export interface ComponentFigures {
   weight: number
   votes: number
   mean: number | null
   std: number | null
+  divisor: Divisor
   /** True where no two votes differ: the component says nothing in this group. */
   flat: boolean
 }
@@ -66,6 +75,8 @@ export interface GroupFigures {
   excluded: { id: string; reason: string }[]
   mean: number | null
   std: number | null
+  /** Within the group; what `batch` divides by comes after it. Left out where there is no such step. */
+  divisor?: Divisor
   /** True where no vote differs from another in anything that the estimator reads. */
   zero_variance: boolean
   loss_normalizer: LossNormalizer

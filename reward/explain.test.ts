@@ -23,6 +23,56 @@ describe('an explanation', () => {
     expect(explained.remarks).toContain('3 votes from 4 members, 1 of them left out')
   })
 
+  // 3 of 8: deviations 5/8 and -3/8, their squares sum to 15/8; over n - 1 and over n.
+  const SAMPLE = Math.sqrt(15 / 8 / 7)
+  const POPULATION = Math.sqrt(15 / 8 / 8)
+  test.each<[string, Record<string, unknown>, number | null, string, string]>([
+    ['grpo', {}, SAMPLE + 1e-6, 'sample std + 0.000001', '0.518 (sample std + 0.000001)'],
+    [
+      'grpo',
+      { std: 'population', epsilon: 0 },
+      POPULATION,
+      'population std',
+      '0.484 (population std)',
+    ],
+    ['gigpo', {}, SAMPLE + 1e-6, 'sample std + 0.000001', '0.518 (sample std + 0.000001)'],
+    ['dr_grpo', {}, null, 'nothing', 'nothing'],
+    [
+      'grpo',
+      { std_scope: 'leave_one_out' },
+      null,
+      "sample std of each one's siblings + 0.000001",
+      "sample std of each one's siblings + 0.000001",
+    ],
+  ])('says what %s with %j divides by', (name, settings, value, divisor, words) => {
+    const rewards = [1, 0, 0, 0, 0, 0, 1, 1]
+    const members = rewards.map((reward, index) =>
+      member(reward, { id: `m${index}`, steps: [{ anchor: `${index}`, reward }] }),
+    )
+    const scores = { id: 'g', members }
+    const explained = explainGroup(scores, estimate(name, [scores], settings)[0]!)
+    expect(explained.divisor).toEqual({
+      value: value === null ? null : expect.closeTo(value, 12),
+      name: divisor,
+    })
+    expect(explained.remarks).toContain(`rewards less the mean 0.375, divided by ${words}`)
+    if (value === null || name === 'gigpo') return
+    for (const [index, { advantage }] of explained.members.entries())
+      expect(advantage! * value).toBeCloseTo(rewards[index]! - 0.375, 12)
+  })
+
+  test('says of each component what it is divided by', () => {
+    const members = [1, 0].map((a) => member(a, { components: { a, b: 0.5 } }))
+    const scores = { id: 'g', members }
+    const explained = explainGroup(scores, estimate('gdpo', [scores])[0]!)
+    const [a] = explained.components
+    // Two votes: the sample std of 0 and 1 is the root of 1/2.
+    expect(a?.divisor.value).toBeCloseTo(Math.sqrt(0.5), 3)
+    expect(explained.remarks.join()).toMatch(
+      /component "a": less the mean 0.5, divided by 0.707 \(sample std/,
+    )
+  })
+
   test('says that a constant group is exactly 0', () => {
     const scores = group([0.7, 0.7])
     const explained = explainGroup(scores, estimate('grpo', [scores])[0]!)

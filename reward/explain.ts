@@ -3,6 +3,7 @@ import { figure } from '../protocol/figure.js'
 import type { LossNormalizer } from '../protocol/group.ts'
 import type {
   ComponentFigures,
+  Divisor,
   GroupAdvantages,
   GroupFigures,
   GroupScores,
@@ -16,6 +17,8 @@ export interface GroupExplanation {
   excluded: { id: string; reason: string }[]
   mean: number | null
   std: number | null
+  /** What the estimator divides by within the group; null where there is no such step. */
+  divisor: Divisor | null
   zero_variance: boolean
   loss_normalizer: LossNormalizer
   /** Whitening over the call, where there was any. */
@@ -45,6 +48,7 @@ export function explainGroup(group: GroupScores, result: GroupAdvantages): Group
     excluded,
     mean,
     std,
+    divisor: figures.divisor ?? null,
     zero_variance,
     loss_normalizer,
     batch: figures.batch ?? null,
@@ -89,12 +93,24 @@ function remarks(group: GroupScores, figures: GroupFigures): string[] {
   )
   if (votes === 0) said.push('no member votes: there is no advantage')
   if (figures.zero_variance) said.push('nothing that is read differs: every advantage is exactly 0')
-  for (const [name, { flat }] of Object.entries(components ?? {}))
-    if (flat) said.push(`component "${name}" is flat in this group and adds 0`)
+  for (const [name, component] of Object.entries(components ?? {}))
+    said.push(
+      component.flat
+        ? `component "${name}" is flat in this group and adds 0`
+        : `component "${name}": ${centred(component)}`,
+    )
+  if (figures.divisor && figures.mean !== null && !figures.zero_variance && votes > 1)
+    said.push(`rewards ${centred({ mean: figures.mean, divisor: figures.divisor })}`)
   if (batch)
     said.push(`whitened over the batch: mean ${figure(batch.mean)}, std ${figure(batch.std)}`)
   if (shared_anchor_share !== undefined) said.push(anchorRemark(shared_anchor_share))
   return said
+}
+
+/** `less the mean 0.375, divided by 0.518 (sample std + 0.000001)` */
+function centred({ mean, divisor }: { mean: number | null; divisor: Divisor }): string {
+  const by = divisor.value === null ? divisor.name : `${figure(divisor.value)} (${divisor.name})`
+  return `less the mean ${figure(mean)}, divided by ${by}`
 }
 
 function anchorRemark(share: number): string {

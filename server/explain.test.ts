@@ -238,6 +238,7 @@ describe('an explanation', () => {
     for (const { because } of explained.members) expect(because).toMatch(/the mean .* of 8 votes/)
     const text = await told(group.id)
     expect(text).toContain(`${group.id}: valid`)
+    expect(text).toMatch(/^grpo divides by \d\.\d+: sample std \+ 0\.000001$/m)
     expect(text).toMatch(/^e0 +ok +[01] +[+\u2212]\d\.\d+ +reward/m)
     expect(JSON.parse(await told(group.id, true))).toEqual(explained)
   })

@@ -254,7 +254,7 @@ test('the figures say of each component whether it is flat', () => {
     { a: 0, b: 0.5 },
   ]
   const [result] = estimate('gdpo', [groupOf(rows)], { weights: { a: 1, b: 3 } })
-  expect(result!.explain.components).toEqual({
+  expect(result!.explain.components).toMatchObject({
     a: { weight: 1, votes: 2, mean: 0.5, std: Math.SQRT1_2, flat: false },
     b: { weight: 3, votes: 2, mean: 0.5, std: 0, flat: true },
   })

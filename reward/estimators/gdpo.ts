@@ -121,9 +121,9 @@ function voteOf(reading: Reading<ComponentValues>, name: string): number | null 
 }
 
 function figuresOf(result: Standardised, weight: number): ComponentFigures {
-  const { values, mean, std } = result
+  const { values, mean, std, divisor } = result
   const flat = result.constant || values.length < 2
-  return { weight, votes: values.length, mean, std, flat }
+  return { weight, votes: values.length, mean, std, divisor, flat }
 }
 
 function whitenSums(stages: readonly Stage[], { batch }: GdpoSettings): Whitened {

@@ -102,6 +102,7 @@ function groupAdvantages(group: GroupScores, settings: GigpoSettings): GroupAdva
     excluded: excludedMembers(group, readings),
     mean: episode.result.mean,
     std: episode.result.std,
+    divisor: episode.result.divisor,
     zero_variance: episode.result.constant && step.every((value) => value === 0),
     loss_normalizer: settings.loss_normalizer,
     ...anchorFigures(rows, groups),

@@ -18,7 +18,7 @@ import {
   singletonSchema,
   zeroStdSchema,
 } from './settings.ts'
-import { divide, refuseConstant } from './standardise.ts'
+import { divide, divisorOf, refuseConstant } from './standardise.ts'
 
 const shape = {
   ...eligibilityShape,
@@ -74,6 +74,7 @@ function lead(group: GroupScores, settings: PassKSettings): GroupAdvantages {
     excluded: excludedMembers(group, readings),
     mean: votes.length === 0 ? null : finite(mean * unit),
     std: votes.length === 0 ? null : finite(std * unit),
+    divisor: divisorOf(std, by, unit),
     zero_variance: constant,
     loss_normalizer: settings.loss_normalizer,
   }

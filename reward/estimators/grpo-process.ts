@@ -72,6 +72,7 @@ function supervise(group: GroupScores, settings: ProcessSettings): GroupAdvantag
     excluded: excludedMembers(group, readings),
     mean: result.mean,
     std: result.std,
+    divisor: result.divisor,
     zero_variance: result.constant,
     loss_normalizer: settings.loss_normalizer,
   }

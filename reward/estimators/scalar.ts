@@ -159,7 +159,9 @@ function refuseSharedRollouts(groups: readonly GroupScores[]): void {
 /** MaxRL, arXiv:2602.02710: the centred reward over the group's mean. For rewards that are not negative. */
 function divideByMean(result: Standardised, settings: ScalarSettings): void {
   const mean = result.mean ?? 0
-  const by = settings.epsilon_mode === 'none_and_skip_if_zero' ? mean : mean + settings.epsilon
+  const bare = settings.epsilon_mode === 'none_and_skip_if_zero' || settings.epsilon === 0
+  const by = bare ? mean : mean + settings.epsilon
+  result.divisor = { value: finite(by), name: bare ? 'mean' : `mean + ${settings.epsilon}` }
   result.values = result.values.map((centred) => {
     if (centred === null || centred === 0) return centred
     if (mean <= 0 && settings.nonpositive_mean === 'zero') return 0
@@ -231,6 +233,7 @@ function finish(
     excluded: excludedMembers(group, readings),
     mean: result.mean,
     std: result.std,
+    divisor: result.divisor,
     zero_variance: result.constant,
     loss_normalizer: settings.loss_normalizer,
     ...(batch === undefined ? {} : { batch }),

@@ -1,5 +1,6 @@
 // One list of votes against its own baseline and deviation: the formula that the group estimators share.
 import { PaddockError } from '../../protocol/errors.ts'
+import type { Divisor } from '../estimator.ts'
 import { finite, isConstant, moments, over, sum, unitOf } from '../statistics.ts'
 import type { Division } from './settings.ts'
 
@@ -15,6 +16,7 @@ export interface Standardised {
   values: (number | null)[]
   mean: number | null
   std: number | null
+  divisor: Divisor
   singleton: boolean
   /** Two votes or more, none of which differs: every value is exactly 0. */
   constant: boolean
@@ -38,6 +40,7 @@ export function standardise(
   const figures = {
     mean: votes.length === 0 ? null : finite(mean * unit),
     std: votes.length === 0 ? null : finite(std * unit),
+    divisor: divisorOf(std, settings, unit),
     singleton: votes.length === 1,
     constant,
   }
@@ -61,17 +64,46 @@ export function divide(
   settings: Division & { zero_std_group?: 'divide' | 'skip_division' | 'error' },
   unit = 1,
 ): number {
-  if (settings.std === 'none' || centred === 0) return centred * unit
+  const by = centred === 0 ? null : divisorIn(unit, std, settings)
+  return by === null ? centred * unit : centred / by
+}
+
+/** In the same `unit`s; null where nothing divides. */
+function divisorIn(
+  unit: number,
+  std: number,
+  settings: Parameters<typeof divide>[2],
+): number | null {
+  if (settings.std === 'none') return null
   const { epsilon_mode, variance_floor } = settings
   const epsilon = settings.epsilon / unit
   const floor = variance_floor === undefined ? 0 : Math.sqrt(variance_floor) / unit
   const floored = Math.max(std, floor)
   const skip =
     epsilon_mode === 'none_and_skip_if_zero' || settings.zero_std_group === 'skip_division'
-  if (floored === 0 && skip) return centred * unit
-  if (epsilon_mode === 'added_to_variance')
-    return centred / Math.sqrt(floored * floored + epsilon / unit)
-  return centred / (epsilon_mode === 'none_and_skip_if_zero' ? floored : floored + epsilon)
+  if (floored === 0 && skip) return null
+  if (epsilon_mode === 'added_to_variance') return Math.sqrt(floored * floored + epsilon / unit)
+  return epsilon_mode === 'none_and_skip_if_zero' ? floored : floored + epsilon
+}
+
+/** What `divide` divides by, for a person. */
+export function divisorOf(
+  std: number,
+  settings: Parameters<typeof divide>[2] & { std_scope?: Standardisation['std_scope'] },
+  unit = 1,
+): Divisor {
+  const { std_scope, epsilon, epsilon_mode, variance_floor } = settings
+  const by = divisorIn(unit, std, settings)
+  if (by === null) return { value: null, name: 'nothing' }
+  const others = std_scope === 'leave_one_out'
+  const least = variance_floor ? `, at least ${Math.sqrt(variance_floor)},` : ''
+  const deviation = `${settings.std} std${others ? " of each one's siblings" : ''}${least}`
+  const added = epsilon === 0 || epsilon_mode === 'none_and_skip_if_zero' ? '' : ` + ${epsilon}`
+  const name =
+    added !== '' && epsilon_mode === 'added_to_variance'
+      ? `root of (${deviation} squared${added})`
+      : `${deviation}${added}`
+  return { value: others ? null : finite(by * unit), name }
 }
 
 /**

@@ -52,7 +52,8 @@ function explainedText({ id, task, verdict, level, ...group }: ExplainedGroup): 
   const parts = [
     `${id}: ${level ? `${verdict} (${level})` : verdict}`,
     `${task}, contract ${group.contract}, estimator ${group.estimator}`,
-    `${stats.scored} of ${stats.n} episodes are scored, mean ${figure(stats.mean)}, std ${figure(stats.std)}`,
+    `${stats.scored} of ${stats.n} episodes are scored, mean ${figure(stats.mean)}, population std ${figure(stats.std)}`,
+    ...divisionOf(group),
     ...(explanation?.remarks ?? flatRemarks(group)),
   ]
   const rows = members.map(({ id, outcome, reward, advantage, because, reason }) => [
@@ -64,6 +65,14 @@ function explainedText({ id, task, verdict, level, ...group }: ExplainedGroup): 
   ])
   const head = ['episode', 'outcome', 'reward', 'advantage', 'because']
   return `${parts.join('\n')}\n\n${table(head, rows, new Set([0, 1, 4])).text}\n`
+}
+
+/** In what was kept before there was one, it is not known. */
+function divisionOf({ estimator, explanation }: Pick<ExplainedGroup, 'estimator' | 'explanation'>) {
+  const { divisor } = explanation ?? {}
+  if (!divisor) return []
+  const by = divisor.value === null ? divisor.name : `${figure(divisor.value)}: ${divisor.name}`
+  return [`${estimator} divides by ${by}`]
 }
 
 /** What a delivered group says by itself. */

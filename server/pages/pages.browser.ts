@@ -180,6 +180,18 @@ describe('what they say', () => {
     expect(did(at).size).toBeGreaterThan(1)
   })
 
+  test('a group says what its estimator divides by', async () => {
+    const page = await visit('/groups/step-40.g0')
+    const { stats, members } = await get('/v1/groups/step-40.g0/explain')
+    const rewards = members.map(({ reward }: { reward: number }) => reward)
+    const squares = rewards.reduce((sum: number, one: number) => sum + (one - stats.mean) ** 2, 0)
+    const sample = Math.sqrt(squares / (rewards.length - 1))
+    const told = page.locator('.facts div', { hasText: 'grpo divides by' })
+    expect(await told.locator('dd').textContent()).toBe(
+      `${Number(sample.toPrecision(3))} = sample std + 0.000001`,
+    )
+  })
+
   test('the dashboard draws every panel of dashboard.json', async () => {
     const page = await visit('/dash')
     const panels = createDashboard().panels.filter(({ type }) => type !== 'row')

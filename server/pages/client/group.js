@@ -28,7 +28,8 @@ export async function groupPage(main, { id }) {
       ['estimator', group.estimator],
       ['scored', `${group.stats.scored} of ${group.stats.n}`],
       ['mean', figure(group.stats.mean)],
-      ['std', figure(group.stats.std)],
+      ['population std', figure(group.stats.std)],
+      ...divided(group),
       ['different completions', group.stats.distinct],
     ]),
     group.explanation &&
@@ -99,6 +100,14 @@ export async function groupPage(main, { id }) {
       `${shortName(one)} (${figure(reward)})`,
     ])
   }
+}
+
+/** What the estimator divides by; unknown in what was kept before it was told. */
+function divided({ estimator, explanation }) {
+  const divisor = explanation?.divisor
+  if (!divisor) return []
+  const { value, name } = divisor
+  return [[`${estimator} divides by`, value === null ? name : `${figure(value)} = ${name}`]]
 }
 
 /** The best and the worst first, then what lies between them: there is most to see between those. */
