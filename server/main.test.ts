@@ -8,21 +8,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse as parseYaml } from 'yaml'
-
-const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
-
-async function paddock(args: string[], input: string | Uint8Array = '', env = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
-    env: { ...process.env, ...env },
-  })
-  child.stdin.end(input)
-  const [out, err, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit') as Promise<[number | null]>,
-  ])
-  return { out, err, code }
-}
+import { MAIN, paddock } from './testkit/command-line.testkit.ts'
 
 const GRPO = { estimator: 'grpo', settings: {}, input: { rewards: [1, 1], groups: ['g', 'g'] } }
 

@@ -1,18 +1,21 @@
 #!/usr/bin/env node
 // The command line. Start reading here: cli/ has the verbs with their flags, serve.ts puts the server together.
 import { Command } from 'commander'
-import { PaddockError } from '../protocol/errors.ts'
 import { addAuthors } from './cli/authors.ts'
+import { tellFailure, usageOutput, wantsJson } from './cli/failures.ts'
 import { addMeasuring } from './cli/measuring.ts'
 import { addPipes } from './cli/pipes.ts'
 import { addRunning } from './cli/running.ts'
 import { addServing } from './cli/serving.ts'
 import { VERSION } from './version.ts'
 
+const json = wantsJson(process.argv)
+
 const program = new Command('paddock')
   .description('A rollout and reward server for reinforcement learning on tool-using agents.')
   .version(VERSION)
   .option('--verbose', 'show where an error comes from')
+  .configureOutput(usageOutput(json))
   .addHelpText(
     'after',
     '\nSettings come from paddock.yaml, then PADDOCK_* (PADDOCK_SERVER__PORT=9000), then flags.',
@@ -29,14 +32,7 @@ try {
   await program.parseAsync()
 } catch (error) {
   const verbose = program.opts<{ verbose?: boolean }>().verbose === true
-  process.stderr.write(`paddock: ${describe(error, verbose)}\n`)
-  process.exit(1)
-}
-
-function describe(error: unknown, verbose: boolean): string {
-  if (!(error instanceof Error)) return String(error)
-  if (verbose) return error.stack ?? error.message
-  return error instanceof PaddockError
-    ? error.message
-    : `${error.message} (--verbose shows where it comes from)`
+  tellFailure(error, { json, verbose })
+  // One that the verb has chosen before it failed.
+  process.exit(process.exitCode || 1)
 }

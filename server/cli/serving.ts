@@ -83,9 +83,14 @@ function addSimulate(program: Command): void {
     .allowExcessArguments()
     .option('--json', ALWAYS_JSON)
     .addHelpText('after', example('paddock simulate --port 8000 --fault 500=0.1'))
-    .action(async (flags: { config?: string; simulatorHelp?: boolean }, command: Command) => {
-      const { simulate, simulatorHelp } = await import('../commands/simulate.ts')
-      if (flags.simulatorHelp) return simulatorHelp()
-      await simulate(await configOf(flags.config, {}), command.args)
-    })
+    .action(
+      async (
+        flags: { config?: string; simulatorHelp?: boolean; json?: true },
+        command: Command,
+      ) => {
+        const { simulate, simulatorHelp } = await import('../commands/simulate.ts')
+        if (flags.simulatorHelp) return simulatorHelp()
+        await simulate(await configOf(flags.config, {}), command.args, flags.json)
+      },
+    )
 }

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { PaddockError } from '../../protocol/errors.ts'
 import { loadConfig } from '../config.ts'
@@ -39,10 +40,12 @@ export async function benchTurns(flags: readonly string[]): Promise<void> {
       const driver = program(
         '../../bench/load/main',
         [...where, '--tasks', tasks.join(','), ...flags],
-        'inherit',
+        flags.includes('--json') ? 'pipe' : 'inherit',
       )
+      const said = driver.stderr ? text(driver.stderr) : ''
       const [code] = await once(driver, 'exit')
-      if (code !== 0) throw new PaddockError('internal', `the load driver ended with ${code}`)
+      if (code !== 0)
+        throw new PaddockError('internal', `the load driver ended with ${code}. ${await said}`)
     }
   } finally {
     if (server.exitCode === null) {

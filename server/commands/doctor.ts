@@ -78,9 +78,8 @@ export async function runDoctor(
   try {
     return await doctor(await readConfig(), { ...flags, batchEpisodes: batch })
   } catch (error) {
-    if (!(error instanceof PaddockError)) throw error
-    process.stderr.write(`paddock: ${error.message}\n`)
-    return 2
+    if (error instanceof PaddockError) process.exitCode = 2
+    throw error
   }
 }
 

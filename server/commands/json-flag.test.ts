@@ -5,44 +5,20 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
+import { MAIN, paddock, verbs } from '../testkit/command-line.testkit.ts'
 
-const MAIN = fileURLToPath(new URL('../main.ts', import.meta.url))
 /** A start from the sources takes seconds, and more on a busy machine. */
 const LONG = 120_000
-
-async function paddock(args: string[], input = ''): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args])
-  child.stdin.end(input)
-  child.stderr.resume()
-  const [out] = await Promise.all([text(child.stdout), once(child, 'exit')])
-  return out
-}
-
-/** Names of the verbs that a help lists. */
-async function verbsUnder(...path: string[]): Promise<string[]> {
-  const help = await paddock([...path, '--help'])
-  const listed = help.slice(help.indexOf('Commands:')).matchAll(/^ {2}(\w+)/gm)
-  return [...listed].flatMap(([, name]) => (name && name !== 'help' ? [name] : []))
-}
 
 test(
   'every verb has the flag',
   async () => {
-    const nested = ['new', 'bench', 'ledger']
-    const top = await verbsUnder()
-    const under = await Promise.all(
-      nested.map(async (name) => (await verbsUnder(name)).map((verb) => [name, verb])),
-    )
-    const verbs = [
-      ...top.filter((name) => !nested.includes(name)).map((name) => [name]),
-      ...under.flat(),
-    ]
-    expect(verbs.length).toBeGreaterThan(20)
-    for (const verb of verbs)
-      expect(await paddock([...verb, '--help']), verb.join(' ')).toContain('--json')
+    const all = await verbs()
+    expect(all.length).toBeGreaterThan(20)
+    for (const verb of all)
+      expect((await paddock([...verb, '--help'])).out, verb.join(' ')).toContain('--json')
   },
   2 * LONG,
 )
@@ -76,7 +52,7 @@ describe('with it, standard output is JSON alone', () => {
   ])(
     '%s',
     async (_, args, input, keys) => {
-      const out = await paddock([...args, '--json'], input)
+      const { out } = await paddock([...args, '--json'], input)
       const values = jsonIn(out)
       for (const value of values) for (const key of keys) expect(value).toHaveProperty(key)
       if (keys.length > 0) expect(values.length).toBeGreaterThan(0)
