@@ -40,4 +40,5 @@ for step in range(STEPS):
             # The group is acknowledged here, when the loop asks for the next one.
     for lost in client.progress(batch["id"])["groups"]["dropped"]:
         print(f"step {step} {lost['task']}: dropped, {lost['verdict']}: {lost['reason']}")
+    # Where yours writes checkpoints: heartbeat(step, checkpoint_step), so that the server knows what is at risk.
     client.heartbeat(step)

@@ -84,7 +84,7 @@ export const LEARNING_ROWS: RowPlan[] = [
         'stat',
         'Steps since checkpoint',
         'short',
-        'Training steps that would be lost now.',
+        'Training steps that would be lost now; no data where the trainer has told of no checkpoint.',
         ['max(paddock_trainer_step - paddock_trainer_checkpoint_step)'],
         {
           below: 'green',

@@ -464,7 +464,16 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
         history: { paddock_trainer_step: '122+0x20', paddock_trainer_checkpoint_step: '0+0x20' },
         after: 1,
         labels: {},
-        summary: 'the trainer is 122 steps past its last checkpoint',
+        summary:
+          'the trainer is 122 steps past the last checkpoint that it told of, or past its start',
+      },
+      {
+        // It has told of none.
+        history: { paddock_trainer_step: '122+0x20' },
+        after: 1,
+        labels: {},
+        summary:
+          'the trainer is 122 steps past the last checkpoint that it told of, or past its start',
       },
     ],
     quiet: [
@@ -475,6 +484,10 @@ export const ALERT_TESTS: Record<string, AlertTest> = {
       {
         why: 'forty steps',
         history: { paddock_trainer_step: '122+0x20', paddock_trainer_checkpoint_step: '82+0x20' },
+      },
+      {
+        why: 'forty steps without any checkpoint',
+        history: { paddock_trainer_step: '40+0x20' },
       },
     ],
   },

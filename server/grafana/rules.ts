@@ -284,8 +284,9 @@ export function alertRules(windows: Windows): AlertRule[] {
       'CheckpointBehind',
       'page',
       0,
-      'paddock_trainer_step - paddock_trainer_checkpoint_step > 50',
-      'the trainer is {{ $value }} steps past its last checkpoint',
+      // One that has told of no checkpoint has no such series, and all its steps at risk.
+      'paddock_trainer_step - (paddock_trainer_checkpoint_step or 0 * paddock_trainer_step) > 50',
+      'the trainer is {{ $value }} steps past the last checkpoint that it told of, or past its start',
       'Steps since checkpoint',
     ),
     alert(

@@ -159,8 +159,11 @@ test('before anything was asked or told, nothing is claimed: neither that a back
     expect(await told(name), name).toBeUndefined()
   await ask()
   expect(await told('backend_up')).toBe('1')
-  // A trainer that has never written a checkpoint has all its steps at risk.
+  // A trainer that has told of no checkpoint is not one whose checkpoint is of step 0.
   metrics.heartbeat(122, null, 1)
+  expect(await told('trainer_step')).toBe('122')
+  expect(await told('trainer_checkpoint_step')).toBeUndefined()
+  metrics.heartbeat(123, 0, 1)
   expect(await told('trainer_checkpoint_step')).toBe('0')
   metrics.heartbeat(130, 120, 2)
   metrics.heartbeat(131, null, 3)

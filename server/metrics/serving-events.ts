@@ -90,7 +90,6 @@ export function createServingEvents(
   let sockets = 0
   let budget = 0
   /** As far as heartbeats have told. */
-  let checkpoint = 0
   let heardAt = now()
   series.beforeScrape(() => series.set('trainer_silent_seconds', {}, (now() - heardAt) / 1000))
 
@@ -167,8 +166,7 @@ export function createServingEvents(
     trainerSeen: heard,
     heartbeat(step, checkpointStep, at) {
       series.set('trainer_step', {}, step)
-      checkpoint = checkpointStep ?? checkpoint
-      series.set('trainer_checkpoint_step', {}, checkpoint)
+      if (checkpointStep !== null) series.set('trainer_checkpoint_step', {}, checkpointStep)
       heard(at)
     },
     trainerSkipped(said, groups) {

@@ -22,7 +22,16 @@ const policyRequestSchema = z
   .meta({ id: 'PolicyRequest' })
 
 const heartbeatSchema = z
-  .strictObject({ step: z.int().min(0), checkpoint_step: z.int().min(0).optional() })
+  .strictObject({
+    step: z.int().min(0),
+    checkpoint_step: z
+      .int()
+      .min(0)
+      .optional()
+      .describe(
+        'Of the newest durable checkpoint; without it none is known, or the one that was told before.',
+      ),
+  })
   .meta({ id: 'Heartbeat' })
 
 const policy = route({

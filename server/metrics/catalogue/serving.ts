@@ -168,7 +168,7 @@ export const DELIVERY = {
   trainer_checkpoint_step: gaugeOnceKnown(
     '',
     'step',
-    'Step of the last durable checkpoint that the trainer reported, 0 where its heartbeats name none; step minus this is work at risk',
+    'Step of the last durable checkpoint that the trainer reported; absent where no heartbeat named one; step minus this is work at risk',
   ),
   trainer_skipped_groups_total: counter(
     'reason:skip_reason',

@@ -176,7 +176,10 @@ class Client:
         return cast(PolicyState, self._call("POST", "/v1/policy", told, key="version"))
 
     def heartbeat(self, step: int, checkpoint_step: int | None = None) -> dict[str, Any]:
-        """Says that the trainer is alive, and at which optimizer step."""
+        """Says that the trainer is alive, and at which optimizer step. `checkpoint_step`: of its newest
+        checkpoint, 0 for one from before the first step; where no heartbeat names one, the server knows
+        of none, and alerts after fifty steps.
+        """
         checkpoint = {} if checkpoint_step is None else {"checkpoint_step": checkpoint_step}
         told = {"step": step, **checkpoint}
         return cast(dict[str, Any], self._call("POST", "/v1/heartbeat", told, key="step"))
