@@ -93,7 +93,7 @@ const groupPolicySchema = z.strictObject({
 const callbackSchema = z.strictObject({
   url: z.url({ protocol: /^https?$/, error: 'expected an http or https URL' }).max(2048),
   encoding: z.enum(['json', 'msgpack']).default('json'),
-  /** How long a group is tried, its wait for one of the four places of its host and port included, before it is delivered again. */
+  /** How long a group is tried before it is delivered again, from when it has one of the four places of its host and port. */
   lease_s: z.number().min(1).max(86_400).default(600),
 })
 export type BatchCallback = z.output<typeof callbackSchema>

@@ -124,6 +124,10 @@ describe('refused in what goes on record', () => {
     ['hear', 'must return the state', () => undefined],
     ['reset', 'must return a state', () => undefined],
     ['open', 'messages[0].n is a bigint', () => [{ role: 'user', content: 'a', n: 1n }]],
+    ['open', 'at least one message', () => []],
+    ['open', 'role system, user, assistant or tool', () => [{ content: 'a' }]],
+    ['open', 'role system, user, assistant or tool', () => [{ role: 'robot', content: 'a' }]],
+    ['reply', 'at least one message', () => ({ state: {}, ask: { kind: 'user', messages: [] } })],
     [
       'tools',
       'n is a bigint',

@@ -35,9 +35,10 @@ const READERS: { [K in keyof Environment]?: Read } = {
   hear: (state) => stateOf('hear', { state }, 'the state'),
   open(messages) {
     const copied = plainJson(messages, 'messages')
-    if (Array.isArray(copied) && copied.every((message) => typeof message?.content === 'string'))
-      return copied
-    throw new WrongShape('a list of messages with string content')
+    if (isMessages(copied) && copied.every(({ role }) => ROLES.has(role))) return copied
+    throw new WrongShape(
+      'a list of at least one message, each with role system, user, assistant or tool and string content',
+    )
   },
   tools(tools) {
     if (!Array.isArray(tools) || !tools.every((tool) => typeof tool?.function?.name === 'string'))
@@ -72,7 +73,7 @@ const READERS: { [K in keyof Environment]?: Read } = {
   },
   reply(turn) {
     const form =
-      '{state, say: string}, {state, end: non-empty string} or {state, ask: {kind: "user", messages}}'
+      '{state, say: string}, {state, end: non-empty string} or {state, ask: {kind: "user", messages}} with at least one message'
     if (!isPlainObject(turn)) throw new WrongShape(form)
     const { say, end, ask } = turn
     const state = stateOf('reply', turn, form)
@@ -108,8 +109,13 @@ const READERS: { [K in keyof Environment]?: Read } = {
   },
 }
 
-function isMessages(messages: unknown): boolean {
-  return Array.isArray(messages) && messages.every((one) => typeof one?.content === 'string')
+/** Whom the templates of models know. */
+const ROLES = new Set<unknown>(['system', 'user', 'assistant', 'tool'])
+
+/** A model that is asked with no message at all refuses, and would be blamed for it. */
+function isMessages(messages: unknown): messages is { role: unknown; content: string }[] {
+  if (!Array.isArray(messages) || messages.length === 0) return false
+  return messages.every((one) => typeof one?.content === 'string')
 }
 
 function isUserAsk(ask: unknown): boolean {

@@ -19,13 +19,15 @@ function open(firstPauseMs = 1) {
     { callbacks: { allow: ['127.0.0.1'], headers: [] } },
     { closing: closing.signal, firstPauseMs, onTried: (result) => tried.push(result) },
   )
-  const send = (url: string, untilMs = 60_000) =>
-    sender.send(url, {
+  const send = (url: string, untilMs = 60_000) => {
+    const end = performance.now() + untilMs
+    return sender.send(url, {
       body: async () => new Uint8Array([1]),
       contentType: 'application/json',
       isTaken: (status) => status === 200,
-      untilMs,
+      leftMs: () => end - performance.now(),
     })
+  }
   return { send, closing, tried }
 }
 

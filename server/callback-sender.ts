@@ -8,19 +8,20 @@ export interface CallbackSender {
   /** Throws PaddockError `invalid_request` with `path` for a URL that may not be called. */
   check(url: string, path: string): void
   /**
-   * Posts until it is taken (true), or until `untilMs` are over or the server closes (false); no try begins after that.
+   * Posts until it is taken (true), or until no time is left or the server closes (false); no try begins after that.
    * A few at a time go to one destination, so that one that hangs holds up only itself. Never rejects.
    */
   send(url: string, post: CallbackPost): Promise<boolean>
 }
 
 interface CallbackPost {
-  /** Asked as each try begins, so that nothing large waits for its turn or the next try; null gives up. */
+  /** Asked as each try begins, so that nothing large or lent waits for its turn; null gives up. */
   body(): Promise<Uint8Array | null>
   contentType: string
   /** Whether what was answered says that the body was taken. */
   isTaken(status: number, body: Uint8Array): boolean
-  untilMs: number
+  /** Milliseconds for it from now on. */
+  leftMs(): number
   onFailure?(reason: string): void
 }
 
@@ -80,8 +81,7 @@ export function createCallbackSender(
     check: http.check,
     async send(url, post) {
       const { origin } = new URL(url)
-      const end = performance.now() + post.untilMs
-      const isOver = (wait = 0) => performance.now() + wait >= end
+      const isOver = (wait = 0) => wait >= post.leftMs()
       for (let pause = firstPauseMs; ; pause = Math.min(2 * pause, MAX_PAUSE_MS)) {
         try {
           // Looked at when its turn has come: the wait for it may have taken all the time there was.

@@ -135,6 +135,30 @@ test('a trainer whose listener hangs holds up only itself', async () => {
   expect((await done(id)).groups.settled).toEqual({ acked: 2 })
 })
 
+test('a group that waits for a place at its listener is not leased before it has one', async () => {
+  const hanging = createServer((request) => request.resume()).listen(0, '127.0.0.1')
+  await once(hanging, 'listening')
+  cleanups.push(() => {
+    hanging.close()
+    hanging.closeAllConnections()
+  })
+  const { port } = hanging.address() as AddressInfo
+  const ids = await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const { id } = await house.api.submit(batch(`http://127.0.0.1:${port}/`))
+      return id
+    }),
+  )
+  const standing = async () => {
+    const all = await Promise.all(ids.map((id) => house.api.progress(id)))
+    const sum = (what: 'finished' | 'leased') =>
+      all.reduce((total, { groups }) => total + groups[what], 0)
+    return { finished: sum('finished'), leased: sum('leased') }
+  }
+  while ((await standing()).finished < 16);
+  expect(await standing()).toEqual({ finished: 16, leased: 4 })
+})
+
 test('a group that is not taken within its lease is delivered again', async () => {
   const { url, heard } = await trainer(500)
   await house.api.submit(batch(url, { lease_s: 1 }))

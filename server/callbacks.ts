@@ -3,9 +3,9 @@ import { randomUUID } from 'node:crypto'
 import type { BatchCallback } from '../protocol/batch.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { CallbackSender } from './callback-sender.ts'
-import type { Service } from './service.ts'
+import type { LeaseAnswer, Service } from './service.ts'
 
-/** How long one lease of a loop waits for a group. */
+/** How long a loop waits for a group at once. */
 const WAIT_S = 60
 
 const noteOf = (batch: string) => `callback-${batch}`
@@ -31,25 +31,42 @@ export function withCallbacks(
   }
 
   async function deliver(batch: string, callback: BatchCallback): Promise<void> {
-    const { url, encoding, lease_s } = callback
     while (!closing.aborted) {
-      const request = { max: 1, lease_s, wait_s: WAIT_S }
-      const { body, groups } = await service.lease(batch, request, encoding, closing, 'callback')
-      if (groups.length === 0 && service.progress(batch).done) break
-      if (groups.length === 0) continue
-      const taken = await sender.send(url, {
-        body: () => Promise.resolve(body),
-        contentType: `application/${encoding}`,
-        isTaken: (status) => status >= 200 && status < 300,
-        untilMs: lease_s * 1000,
-        onFailure: (reason) => onFailure(batch, reason),
-      })
-      const leases = groups.map(({ id, lease }) => ({ id, lease: lease.id }))
-      if (taken) await service.ack(batch, { groups: leases })
-      // After a restart it need not wait until this lease has run out.
-      else if (closing.aborted) await service.nack(batch, { groups: leases })
+      if (await service.waitReady(batch, WAIT_S, closing)) await deliverNext(batch, callback)
+      else if (service.progress(batch).done) break
     }
     if (!closing.aborted) await service.keepNote(noteOf(batch), null)
+  }
+
+  /** Leased once it has a place: what waits for one would use up its lease, and its deliveries, with nobody having heard of it. */
+  async function deliverNext(batch: string, { url, encoding, lease_s }: BatchCallback) {
+    let held: Promise<LeaseAnswer> | null = null
+    let until = Number.POSITIVE_INFINITY
+    const lease = async () => {
+      const request = { max: 1, lease_s, wait_s: 0 }
+      const answer = await service.lease(batch, request, encoding, closing, 'callback')
+      until = performance.now() + lease_s * 1000
+      return answer
+    }
+    const taken = await sender.send(url, {
+      async body() {
+        held ??= lease()
+        // Where it failed there is nothing to post, and the reason is thrown below.
+        const answer = await held.catch(() => null)
+        return answer === null || answer.groups.length === 0 ? null : answer.body
+      },
+      contentType: `application/${encoding}`,
+      isTaken: (status) => status >= 200 && status < 300,
+      leftMs: () => until - performance.now(),
+      onFailure: (reason) => onFailure(batch, reason),
+    })
+    if (!held) return
+    const { groups } = await (held as Promise<LeaseAnswer>)
+    if (groups.length === 0) return
+    const leases = groups.map(({ id, lease }) => ({ id, lease: lease.id }))
+    if (taken) await service.ack(batch, { groups: leases })
+    // After a restart it need not wait until this lease has run out.
+    else if (closing.aborted) await service.nack(batch, { groups: leases })
   }
 
   async function findAgain(): Promise<void> {

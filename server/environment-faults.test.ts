@@ -226,3 +226,22 @@ describe('E08: the scene of a seed does not depend on what was played before', (
     }
   }, 180_000)
 })
+
+test('an environment that opens with no message is at fault, and the backend is not asked', async () => {
+  const house = await housed('open: () => []')
+  try {
+    const { groups, progress } = await house.run({
+      tasks: [{ spec: { n: 1 }, environment: 'user' }],
+      group_size: 1,
+      mode: 'eval',
+      groups: { attempts: 1, on_short: 'close' },
+    })
+    expect(progress.episodes.outcomes).toEqual({ infra_env: 1 })
+    expect(groups[0]?.episodes[0]?.reason).toContain(
+      'user.open must return a list of at least one message',
+    )
+    expect((await house.stats()).requests).toEqual({})
+  } finally {
+    await house.close()
+  }
+}, 60_000)

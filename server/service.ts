@@ -82,6 +82,8 @@ export interface Service {
     signal: AbortSignal,
     by?: 'trainer' | 'callback',
   ): Promise<LeaseAnswer>
+  /** Whether a group waits to be leased, as soon as one does; false when `seconds` are over, the batch is done, or `signal` aborts. */
+  waitReady(batch: string, seconds: number, signal: AbortSignal): Promise<boolean>
   /** A group of the batch as it waits or is leased, handed to nobody; null where there is none, or no body can be made of it. */
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>

@@ -144,6 +144,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     async advantages(line) {
       return { line: line as never }
     },
+    waitReady: async () => ready.length > 0,
     peek: async () => null,
     note: async () => null,
     async keepNote(name, value) {

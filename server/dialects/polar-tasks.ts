@@ -121,6 +121,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     tell('task.completed', task, { status: 'completed', completed_sessions: samples })
     if (callback_url === null || !mayCall(callback_url)) return
     task.calling = true
+    const end = performance.now() + UNDELIVERED * keepMs
     let form = forms.now()
     task.taken = await callbacks.send(callback_url, {
       async body() {
@@ -136,7 +137,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
         task.firstTry = 'over'
         return heard === 'taken'
       },
-      untilMs: UNDELIVERED * keepMs,
+      leftMs: () => end - performance.now(),
       onFailure(reason) {
         task.firstTry = 'over'
         onCallbackFailure(task.batch, reason)

@@ -10,7 +10,8 @@ import type { PolicyBoard } from '../policy/policy-board.ts'
 import { type Pool, WorkerLost } from '../threads/pool.ts'
 import type { BatchRun } from './batch-run.ts'
 
-export interface Leasing extends Pick<Service, 'lease' | 'peek' | 'ack' | 'nack' | 'letGo'> {
+export interface Leasing
+  extends Pick<Service, 'lease' | 'waitReady' | 'peek' | 'ack' | 'nack' | 'letGo'> {
   /** The server stops: every lease that waits is answered, and none waits any more. */
   stop(): void
 }
@@ -167,6 +168,21 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       if (signal.aborted) await ledger.nack(id, leases)
       else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
       return { body, groups: groups.map(({ head }) => head) }
+    },
+
+    async waitReady(id, seconds, signal) {
+      const run = runOf(id)
+      const end = performance.now() + seconds * 1000
+      for (;;) {
+        const changed = change(id, end - performance.now(), signal)
+        const ready = ledger.deliveries(id).ready > 0
+        if (ready || run.isDone() || performance.now() >= end || signal.aborted) {
+          changed.cancel()
+          return ready
+        }
+        await changed.happened
+        if (stopped) return false
+      }
     },
 
     async letGo(id, taken) {

@@ -216,6 +216,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     },
 
     lease: leasing.lease,
+    waitReady: leasing.waitReady,
     peek: leasing.peek,
     ack: leasing.ack,
     nack: leasing.nack,
