@@ -146,6 +146,8 @@ export interface Environment<State = unknown> {
   reply(state: State, message: string, turn: number, said?: string): UserTurn<State>
   /** `answers` are those to the asks of a call before this one, by their id; none at first. */
   grade(state: State, answers?: Answers): Grade
+  /** What each check of its grade's `evidence.checks` counts for, by name: shown beside the check, and read by nothing else. */
+  weights?(state: State): Record<string, number>
   /**
    * What has been achieved so far: worth by key. A turn is paid what each key's worth rose above its best so far, where the
    * batch asks for progress reward; a fall is not taken back, and a rise up to the old best pays nothing.

@@ -74,8 +74,10 @@ function grade(
       return startAsking(state, open, answers, { kind: 'grade', outcome, reason })
     }
     const shown = graded as unknown as JsonObject
-    if (graded.status === 'unavailable') return unscored('verifier_error', graded.reason, shown)
-    return scored(state, { outcome, reason }, graded.rewards, () => shown)
+    const weights = environment.weights?.(state.env)
+    if (graded.status === 'unavailable')
+      return { ...unscored('verifier_error', graded.reason, shown), weights }
+    return { ...scored(state, { outcome, reason }, graded.rewards, () => shown), weights }
   } catch (error) {
     if (!isEnvironmentFault(error)) throw error
     return unscored('verifier_error', error.message)

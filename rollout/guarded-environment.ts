@@ -98,15 +98,17 @@ const READERS: { [K in keyof Environment]?: Read } = {
     if (isPlainObject(evidence) && (graded || excused)) return { ...copied, evidence }
     throw new WrongShape(form)
   },
-  progress(progress) {
-    const worths = isPlainObject(progress) && Object.values(progress)
-    if (worths !== false && worths.every(Number.isFinite)) return { ...progress }
-    throw new WrongShape('an object of finite numbers')
-  },
+  weights: finiteNumbers,
+  progress: finiteNumbers,
   anchor(anchor) {
     if (isWord(anchor)) return anchor
     throw new WrongShape('a non-empty string')
   },
+}
+
+function finiteNumbers(given: unknown): unknown {
+  if (isPlainObject(given) && Object.values(given).every(Number.isFinite)) return { ...given }
+  throw new WrongShape('an object of finite numbers')
 }
 
 /** Whom the templates of models know. */
@@ -144,6 +146,7 @@ const GUARDED = [
   'reply',
   'grade',
   'anchor',
+  'weights',
   'progress',
   'generate',
   'question',

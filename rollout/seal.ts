@@ -28,6 +28,8 @@ export interface Ending {
   /** From the rewards to the reward; none where there is none. */
   shaping?: ShapingStep[]
   grade: JsonObject | null
+  /** Of the checks of the grade, where its environment has any. */
+  weights?: Record<string, number> | undefined
   /** Kind of what broke the contract, where it was a field of the rewards. */
   kind?: string | undefined
 }
@@ -99,6 +101,7 @@ function trajectory(state: EpisodeState, ending: Ending): JsonObject {
     rewards: ending.rewards,
     ...(ending.shaping?.length && { shaping: ending.shaping as unknown as JsonObject[] }),
     grade: ending.grade,
+    ...(ending.weights && { weights: ending.weights }),
     messages: state.messages as unknown as JsonObject[],
     turns: state.turns.map((turn, index) => ({
       ...turn,

@@ -53,6 +53,8 @@ export const officeWith = (graders: GraderBook): Environment<OfficeState> => ({
   hear: noteMessage,
   reply: answer,
   grade: gradeEpisode,
+  weights: ({ spec }) =>
+    Object.fromEntries(spec.grading.completion.map(({ id, weight }) => [id, weight])),
   progress: progressOf,
   anchor: anchorOf,
 })

@@ -180,6 +180,62 @@ describe('what they say', () => {
     expect(did(at).size).toBeGreaterThan(1)
   })
 
+  test('a grade shows what each check adds, and that it was graded in no colour of success', async () => {
+    const episode = await get('/v1/episodes/step-40.g0.e1')
+    const page = await visit('/episodes/step-40.g0.e1#grade')
+    const row = (await page.locator('table').first().locator('tbody tr').all()).map((one) =>
+      one.locator('td.number').allTextContents(),
+    )
+    const shown = (await Promise.all(row)).map((cells) => cells.map(Number))
+    const checks: [string, { score: number }][] = Object.entries(episode.grade.evidence.checks)
+    expect(shown.map(([score, weight]) => [score, weight])).toEqual(
+      checks.map(([name, { score }]) => [score, episode.weights[name]]),
+    )
+    const sum = shown.reduce((total, [, , adds = 0]) => total + adds, 0)
+    expect(sum).toBeCloseTo(episode.rewards.completion, 2)
+    expect(await page.locator('table .badge.good').count()).toBe(0)
+  })
+
+  test('tokens are said to be in groups that are ready or delivered, beside the numbers of those groups', async () => {
+    await house.api.submit({
+      id: 'unread',
+      tasks: [{ task: 'arithmetic/sum-1' }],
+      group_size: 2,
+      policy: { mode: 'tokens' },
+    })
+    const path = '/v1/batches/unread'
+    await expect.poll(async () => (await get(path)).state, { timeout: 30_000 }).toBe('finished')
+    const page = await visit('/')
+    const card = page.locator('.card', { hasText: 'unread' })
+    expect(await card.textContent()).toContain('1 ready')
+    await house.run({
+      id: 'unread',
+      tasks: [{ task: 'arithmetic/sum-1' }],
+      group_size: 2,
+      policy: { mode: 'tokens' },
+    })
+    await page.waitForSelector('.card:has-text("unread"):has-text("1 acked")')
+    expect(await page.textContent('.cards')).not.toContain('not delivered')
+    await page.goto('/batches/unread')
+    await page.waitForSelector('dt:has-text("in groups ready or delivered")')
+  })
+
+  test('four episodes beside each other fit a window of 1280, and more can be reached', async () => {
+    const page = await visit('/groups/step-40.g0', { width: 1280 })
+    const cut = () =>
+      page.evaluate(
+        `(() => { const { scrollWidth, clientWidth } = document.querySelector('.columns'); return scrollWidth - clientWidth })()`,
+      )
+    expect(await page.locator('.column').count()).toBe(4)
+    expect(await cut()).toBe(0)
+    await page.locator('.choice input:not(:checked)').first().check()
+    await page.waitForSelector('.column:nth-child(5)')
+    expect(await cut()).toBeGreaterThan(0)
+    // Of what is to be scrolled to, the beginning is seen.
+    const fifth = await page.locator('.column').nth(4).boundingBox()
+    expect(fifth?.x).toBeLessThan(1200)
+  })
+
   test('a group says what its estimator divides by', async () => {
     const page = await visit('/groups/step-40.g0')
     const { stats, members } = await get('/v1/groups/step-40.g0/explain')

@@ -47,6 +47,7 @@ const OWN: Record<string, string> = {
   'format.js': TEXT,
   'grade.js': TEXT,
   'group.js': TEXT,
+  'lines.js': TEXT,
   'overview.js': TEXT,
   'parts.js': TEXT,
   'tokens.js': TEXT,

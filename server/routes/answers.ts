@@ -97,7 +97,9 @@ export const progressSchema = z
         .describe('Groups whose scored completions are identical at a temperature above 0.'),
       costs: z
         .object({ delivered: cost, replaced: cost, dropped: cost, retried: cost })
-        .describe('Of the groups that are over; retried is a part of the other three.'),
+        .describe(
+          'Of the groups that are over; delivered: ready for the trainer or taken by it; retried is a part of the other three.',
+        ),
       mean_group_reward: z
         .number()
         .nullable()

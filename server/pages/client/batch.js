@@ -92,7 +92,7 @@ function summary(batch) {
         ['time', timing(state, seconds, groups)],
         ['ready', groups.ready],
         ['leased', groups.leased],
-        ...Object.entries(groups.settled),
+        ...Object.entries(groups.settled).map(([name, count]) => [name, count || null]),
         ['identical completions', groups.greedy_suspect.length || null],
       ]),
     ]),
@@ -123,7 +123,7 @@ function summary(batch) {
         tokens.completion,
       ),
       facts([
-        ['in delivered groups', amount(costs.delivered.completion_tokens)],
+        ['in groups ready or delivered', amount(costs.delivered.completion_tokens)],
         [
           'in replaced groups',
           costs.replaced.completion_tokens ? amount(costs.replaced.completion_tokens) : null,
@@ -132,7 +132,7 @@ function summary(batch) {
           'in dropped groups',
           costs.dropped.completion_tokens ? amount(costs.dropped.completion_tokens) : null,
         ],
-        ['not delivered', wasted(batch)],
+        ['dropped or replaced', wasted(batch)],
         ['in attempts tried again', share(costs.retried.completion_tokens, tokens.completion)],
         ['prompt tokens', amount(tokens.prompt)],
       ]),

@@ -4,6 +4,7 @@ import { h } from './dom.js'
 import { figure } from './figure.js'
 import { withUnit } from './figures.js'
 import { clock } from './format.js'
+import { lineOf } from './lines.js'
 import uPlot from './uPlot.esm.js'
 
 const HEIGHT = 180
@@ -20,13 +21,17 @@ const BOUND_AXIS = 68
  */
 export function chart({ times, series, annotations }, unit, body) {
   const style = getComputedStyle(document.documentElement)
-  const lines = series.map(({ name }, place) => ({
-    label: name,
-    stroke: style.getPropertyValue(`--line${place % 8}`),
-    width: 1.5,
-    spanGaps: false,
-    points: { show: false },
-  }))
+  const lines = series.map(({ name }, place) => {
+    const { color, strokes } = lineOf(name, place)
+    return {
+      label: name,
+      stroke: style.getPropertyValue(`--line${color}`),
+      dash: strokes,
+      width: 1.5,
+      spanGaps: false,
+      points: { show: false },
+    }
+  })
   const options = common(style, body, `${series.length} lines`)
   options.series = [{}, ...lines]
   options.hooks = { drawClear: [(plot) => drawSpans(plot, annotations, style)] }

@@ -5,6 +5,7 @@ import { closeLeftPickers, picker, queryOf, rangePicker, readView, writeView } f
 import { h, replace } from './dom.js'
 import { withUnit } from './figures.js'
 import { clock } from './format.js'
+import { lineOf } from './lines.js'
 import { empty, failure } from './parts.js'
 
 const SECONDS = 10
@@ -236,11 +237,12 @@ function values({ series }, unit) {
   return h(
     'ul.legend',
     {},
-    series.map(({ name, values: known }, place) =>
-      h(
+    series.map(({ name, values: known }, place) => {
+      const { color, dash } = lineOf(name, place)
+      return h(
         'li',
         {},
-        h(`i.line${place % 8}`),
+        h(`i.line${color}.dash${dash}`),
         `${name} `,
         h(
           'b',
@@ -250,7 +252,7 @@ function values({ series }, unit) {
             unit,
           ),
         ),
-      ),
-    ),
+      )
+    }),
   )
 }

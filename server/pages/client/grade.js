@@ -4,7 +4,7 @@ import { figure } from './figure.js'
 import { words } from './format.js'
 import { badge, empty, facts } from './parts.js'
 
-export function grade({ grade: given, rewards, reward, reason, shaping = [] }) {
+export function grade({ grade: given, rewards, reward, reason, shaping = [], weights }) {
   if (given === null) return empty('It was not graded', h('p', {}, reason))
   const { checks, ...rest } = given.evidence ?? {}
   return [
@@ -16,7 +16,7 @@ export function grade({ grade: given, rewards, reward, reason, shaping = [] }) {
         {},
         shaping.map((step) => h('li', {}, shaped(step))),
       ),
-    checks && checkTable(checks),
+    checks && checkTable(checks, weights),
     given.reason && foreign('p', String(given.reason)),
     Object.entries(rest)
       .filter(([, value]) => !Array.isArray(value) || value.length > 0)
@@ -31,7 +31,9 @@ export function grade({ grade: given, rewards, reward, reason, shaping = [] }) {
   ]
 }
 
-function checkTable(checks) {
+/** That a check was graded says nothing of what it found: that is its score. Weights are there where its environment has any. */
+function checkTable(checks, weights) {
+  const names = ['check', 'status', 'score', ...(weights ? ['weight', 'adds'] : []), 'evidence']
   return h(
     'div.scroll',
     { tabindex: '0', role: 'region', 'aria-label': 'Checks' },
@@ -42,7 +44,7 @@ function checkTable(checks) {
         h(
           'tr',
           {},
-          ['check', 'status', 'score', 'evidence'].map((name) => h('th', { scope: 'col' }, name)),
+          names.map((name) => h('th', { scope: 'col' }, name)),
         ),
       ),
       h(
@@ -53,6 +55,7 @@ function checkTable(checks) {
             h('th', { scope: 'row' }, words(name)),
             h('td', {}, badge(status)),
             h('td.number', {}, figure(score)),
+            weights && weighed(score, weights[name]),
             h('td', {}, [
               Array.isArray(evidence) && evidence.length > 0
                 ? h(
@@ -70,6 +73,11 @@ function checkTable(checks) {
       ),
     ]),
   )
+}
+
+function weighed(score, weight) {
+  const adds = score === null || weight === undefined ? null : score * weight
+  return [weight, adds].map((value) => h('td.number', {}, figure(value)))
 }
 
 function shaped(step) {

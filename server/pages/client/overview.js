@@ -82,10 +82,16 @@ function card(batch) {
     ),
     h('p.line', {}, [
       h('span', {}, `${groups.finished} of ${groups.total} groups`),
+      [
+        ['ready', groups.ready],
+        ['leased', groups.leased],
+        ['acked', groups.settled.acked ?? 0],
+      ].map(([name, count]) => count > 0 && h('span', {}, `${count} ${name}`)),
       h('span', {}, `${episodes.finished} of ${episodes.total} episodes`),
       h('span', {}, `mean reward ${figure(episodes.mean_reward)} over episodes`),
       h('span', {}, `${amount(tokens.completion)} tokens`),
-      groups.finished > 0 && h('span', {}, `${wasted(batch)} of them not delivered`),
+      groups.finished > 0 &&
+        h('span', {}, `${wasted(batch)} of them in groups dropped or replaced`),
       h('span', {}, timing(state, seconds, groups)),
     ]),
     legend(verdicts),

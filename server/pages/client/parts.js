@@ -8,7 +8,7 @@ const KINDS = {
   valid: 'good',
   ok: 'good',
   finished: 'good',
-  scored: 'good',
+  scored: 'quiet',
   zero_variance: 'flat',
   ok_truncated: 'flat',
   partial: 'flat',
