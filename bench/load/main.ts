@@ -25,12 +25,19 @@ const flags = program.parse().opts<{
 
 const load = createLoad(flags.url, flags.tasks.split(','))
 // Once around, so that every reply lies prepared and every path is compiled.
+const total = 1 + 2 * flags.rounds
+let done = 0
+/** Whoever started this program may show it. */
+const measured = () => process.send?.({ done: ++done, total })
 await load.warm()
+measured()
 const requests = await preparedRequests(flags.policyUrl)
 const rounds: Round[] = []
 for (let round = 0; round < flags.rounds; round++) {
   const server = await load.measure(flags.seconds)
+  measured()
   const bare = await bareLoop(flags.policyUrl, requests, flags.concurrency, flags.seconds)
+  measured()
   rounds.push({ server, bare })
 }
 const stats = await (await fetch(`${flags.policyUrl}/simulator/stats`)).json()

@@ -1,7 +1,7 @@
 // `paddock bench advantages`: groups a second of every estimator, beside a bare loop of mean and deviation.
 import type { GroupScores } from '../../reward/estimator.ts'
 import { chooseEstimator, estimatorNames } from '../../reward/estimators.ts'
-import { aligned, type MeasureOptions, medians } from './measure.ts'
+import { aligned, type MeasureOptions, measurements, medians } from './measure.ts'
 import type { Streams } from './streams.ts'
 
 const GROUP_SIZE = 16
@@ -13,17 +13,18 @@ const SHARED_TURNS = 4
 
 /** Writes a table, or with `json` one object: medians over the rounds, per second on one core. */
 export async function benchAdvantages(
-  { rounds, milliseconds, json }: MeasureOptions,
-  { stdout }: Pick<Streams, 'stdout'> = process,
+  options: MeasureOptions,
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'> = process,
 ): Promise<void> {
   const groups = someGroups()
+  const progress = measurements(2 * estimatorNames.length, options, stderr)
   const rows = estimatorNames.map((name) => {
     const { estimator, settings } = chooseEstimator(name, {})
     const ways = {
       bare: () => bareLoop(groups),
       estimator: () => estimator.advantages(groups, settings).length,
     }
-    const groups_per_s = medians(ways, rounds, milliseconds)
+    const groups_per_s = medians(ways, options, progress.measured)
     const { estimator: rate = 0, bare = 0 } = groups_per_s
     return {
       estimator: name,
@@ -33,7 +34,8 @@ export async function benchAdvantages(
       bare_groups_per_s: bare,
     }
   })
-  stdout.write(json ? `${JSON.stringify({ advantages: rows })}\n` : table(rows))
+  progress.stop()
+  stdout.write(options.json ? `${JSON.stringify({ advantages: rows })}\n` : table(rows))
 }
 
 type Row = Record<

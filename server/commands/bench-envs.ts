@@ -7,7 +7,7 @@ import type { JsonObject } from '../../protocol/json.ts'
 import type { EpisodePlan } from '../../rollout/episode.ts'
 import { readPack, shippedPack } from '../runtime/packs/packs.ts'
 import { createPool, type Pool } from '../runtime/threads/pool.ts'
-import { aligned, type MeasureOptions, medians } from './measure.ts'
+import { aligned, type MeasureOptions, measurements, medians } from './measure.ts'
 import type { Streams } from './streams.ts'
 
 interface EnvsBench {
@@ -28,20 +28,24 @@ const RECORDS = 100
 const RESETS = 4000
 /** Episodes that the pool plays at once, so that its thread never waits. */
 const AT_ONCE = 32
+/** Resets and their bare form, steps and theirs, and turns through the pool. */
+const WAYS = 5
 
 /** Writes a table, or with `json` one object. */
 export async function benchEnvs(
-  { rounds, milliseconds, json }: MeasureOptions,
-  { stdout }: Pick<Streams, 'stdout'> = process,
+  options: MeasureOptions,
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'> = process,
 ): Promise<void> {
   const tasks = await officeTasks()
+  const progress = measurements(WAYS, options, stderr)
   const bench: EnvsBench = {
-    reset: measureReset(rounds, milliseconds),
-    steps: measureSteps(tasks, rounds, milliseconds),
-    pool: { turns_per_s: await measurePool(tasks, rounds, milliseconds) },
+    reset: measureReset(options, progress.measured),
+    steps: measureSteps(tasks, options, progress.measured),
+    pool: { turns_per_s: await measurePool(tasks, options, progress.measured) },
     bytes: measureBytes(tasks),
   }
-  stdout.write(json ? `${JSON.stringify(bench)}\n` : table(bench))
+  progress.stop()
+  stdout.write(options.json ? `${JSON.stringify(bench)}\n` : table(bench))
 }
 
 async function officeTasks(): Promise<Task[]> {
@@ -55,7 +59,7 @@ async function officeTasks(): Promise<Task[]> {
 
 const referencePath = ({ spec }: Task): SpecStep[] => (spec as unknown as TaskSpec).reference_path
 
-function measureReset(rounds: number, milliseconds: number): EnvsBench['reset'] {
+function measureReset(options: MeasureOptions, measured: () => void): EnvsBench['reset'] {
   const task = taskWithRecords(RECORDS)
   const { reset = 0, clone = 0 } = medians(
     {
@@ -68,8 +72,8 @@ function measureReset(rounds: number, milliseconds: number): EnvsBench['reset'] 
         return 1
       },
     },
-    rounds,
-    milliseconds,
+    options,
+    measured,
   )
   const times = Array.from({ length: RESETS }, () => {
     const started = performance.now()
@@ -118,8 +122,8 @@ function taskWithRecords(count: number): Task {
 
 function measureSteps(
   tasks: readonly Task[],
-  rounds: number,
-  milliseconds: number,
+  options: MeasureOptions,
+  measured: () => void,
 ): EnvsBench['steps'] {
   const stored = tasks.flatMap((task) => play(task).answers)
   const { steps = 0, bare = 0 } = medians(
@@ -130,8 +134,8 @@ function measureSteps(
         return stored.length
       },
     },
-    rounds,
-    milliseconds,
+    options,
+    measured,
   )
   return { per_s: steps, bare_per_s: bare }
 }
@@ -170,8 +174,8 @@ function measureBytes(tasks: readonly Task[]): EnvsBench['bytes'] {
 /** Turns a second of episodes that play their reference paths on one thread of the pool, median over rounds. */
 async function measurePool(
   tasks: readonly Task[],
-  rounds: number,
-  milliseconds: number,
+  { rounds, milliseconds }: MeasureOptions,
+  measured: () => void,
 ): Promise<number> {
   const pool = createPool({
     threads: 1,
@@ -187,6 +191,7 @@ async function measurePool(
       const rate = await poolRate(pool, tasks, milliseconds)
       // The first round compiles the paths and is not counted.
       if (round > 0) rates.push(rate)
+      measured()
     }
     return Math.round(rates.sort((a, b) => a - b)[Math.floor(rates.length / 2)] as number)
   } finally {

@@ -3,7 +3,7 @@ import type { ToolDefinition } from '../../protocol/conversation.ts'
 import { createChatModel } from '../../rollout/chat/qwen-chat-model.ts'
 import { createParser } from '../../rollout/toolcall/create-parser.ts'
 import { readModelFolder } from '../runtime/threads/model-folder.ts'
-import { aligned, type MeasureOptions, medians } from './measure.ts'
+import { aligned, type MeasureOptions, measurements, medians } from './measure.ts'
 import { qwenFolder } from './playground.ts'
 import type { Streams } from './streams.ts'
 
@@ -12,6 +12,8 @@ type Format = 'hermes' | 'qwen3-coder'
 /** Turns of a text: what a policy says in the middle of an episode, about 1 kB each. */
 const TURNS = 400
 const CHUNK = 4
+/** Two formats of two texts are read in three ways; the tokenizer goes both ways. */
+const WAYS = 2 * 2 * 3 + 2
 
 const TOOLS: ToolDefinition[] = [
   {
@@ -33,10 +35,11 @@ const TOOLS: ToolDefinition[] = [
 
 /** Writes a table, or with `json` one object: medians over the rounds, MB/s of UTF-8 and ids/s. */
 export async function benchParser(
-  { rounds, milliseconds, json }: MeasureOptions,
-  { stdout }: Pick<Streams, 'stdout'> = process,
+  options: MeasureOptions,
+  { stdout, stderr }: Pick<Streams, 'stdout' | 'stderr'> = process,
 ): Promise<void> {
-  const measure = (ways: Record<string, () => number>) => medians(ways, rounds, milliseconds)
+  const progress = measurements(WAYS, options, stderr)
+  const measure = (ways: Record<string, () => number>) => medians(ways, options, progress.measured)
   const parser = (['hermes', 'qwen3-coder'] as const).flatMap((format) =>
     Object.entries(texts(format)).map(([text, turns]) => ({
       format,
@@ -57,7 +60,10 @@ export async function benchParser(
   const tokens = Object.fromEntries(
     Object.entries(tokenizer).map(([way, million]) => [way, Math.round(million * 1e6)]),
   )
-  stdout.write(json ? `${JSON.stringify({ parser, ids_per_s: tokens })}\n` : table(parser, tokens))
+  progress.stop()
+  stdout.write(
+    options.json ? `${JSON.stringify({ parser, ids_per_s: tokens })}\n` : table(parser, tokens),
+  )
 }
 
 /** Each way of reading gives the MB (10^6 bytes) that it went over. */

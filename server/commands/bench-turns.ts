@@ -10,6 +10,7 @@ import { fromSource } from '../from-source.ts'
 import { withScripts } from '../runtime/packs/scripts.ts'
 import { startSimulatorProcess } from '../runtime/simulator-process.ts'
 import { qwenFolder } from './playground.ts'
+import { type ProgressBar, progressBar } from './progress-bar.ts'
 
 /** Six office tasks and six arithmetic ones, as the demo plays them. */
 const TASKS = [
@@ -24,12 +25,20 @@ const TASKS = [
 
 const SIMULATOR_FLAGS = ['--prepared', '--mix', 'correct=0.5,wrong=0.3,forbidden=0.2']
 
+type Pipe = 'ignore' | 'inherit' | 'pipe' | 'ipc'
+/** No input, and our own output. */
+const BASE = ['ignore', 'inherit'] as const
+
 /** `flags` go to the load driver (`--seconds`, `--rounds`, `--concurrency`, `--json`). */
 export async function benchTurns(flags: readonly string[]): Promise<void> {
   const simulator = await withScripts(loadConfig({ file: null }), (scripts) =>
     startSimulatorProcess(['--scripts', scripts, ...SIMULATOR_FLAGS]),
   )
-  const server = program('../main', ['serve', '--port', '0', ...backendFlags(simulator)], 'pipe')
+  const server = program(
+    '../main',
+    ['serve', '--port', '0', ...backendFlags(simulator)],
+    [...BASE, 'pipe'],
+  )
   try {
     const url = await listening(server)
     const where = ['--url', url, '--policy-url', simulator.url]
@@ -40,10 +49,11 @@ export async function benchTurns(flags: readonly string[]): Promise<void> {
       const driver = program(
         '../../bench/load/main',
         [...where, '--tasks', tasks.join(','), ...flags],
-        flags.includes('--json') ? 'pipe' : 'inherit',
+        // Over the channel it says how far it is.
+        [...BASE, flags.includes('--json') ? 'pipe' : 'inherit', 'ipc'],
       )
       const said = driver.stderr ? text(driver.stderr) : ''
-      const [code] = await once(driver, 'exit')
+      const code = await watched(driver)
       if (code !== 0)
         throw new PaddockError('internal', `the load driver ended with ${code}. ${await said}`)
     }
@@ -56,6 +66,19 @@ export async function benchTurns(flags: readonly string[]): Promise<void> {
   }
 }
 
+/** Shows how far the driver is, until it ends; gives its exit code. */
+async function watched(driver: ChildProcess): Promise<number | null> {
+  let bar: ProgressBar | null = null
+  driver.on('message', (told) => {
+    const { done, total } = told as { done: number; total: number }
+    bar ??= progressBar('Measurements', total, process.stderr)
+    bar.update(done)
+    if (done === total) bar.stop()
+  })
+  const [code] = (await once(driver, 'exit')) as [number | null]
+  return code
+}
+
 function backendFlags({ url, model }: { url: string; model: string }): string[] {
   const backend = { dialect: 'vllm', url, model, model_dir: qwenFolder() }
   return Object.entries(backend).flatMap(([key, value]) => [
@@ -64,14 +87,10 @@ function backendFlags({ url, model }: { url: string; model: string }): string[] 
   ])
 }
 
-function program(path: string, args: readonly string[], stderr: 'pipe' | 'inherit'): ChildProcess {
+function program(path: string, args: readonly string[], stdio: readonly Pipe[]): ChildProcess {
   const file = fileURLToPath(new URL(`${path}.${fromSource ? 'ts' : 'js'}`, import.meta.url))
-  const options = { stdio: ['ignore', 'inherit', stderr] as ['ignore', 'inherit', typeof stderr] }
-  return spawn(
-    process.execPath,
-    [...(fromSource ? ['--import', 'tsx'] : []), file, ...args],
-    options,
-  )
+  const loader = fromSource ? ['--import', 'tsx'] : []
+  return spawn(process.execPath, [...loader, file, ...args], { stdio: [...stdio] })
 }
 
 /** The address in the server's own log. */

@@ -5,5 +5,5 @@ import { type Config, printConfig } from '../config.ts'
 /** YAML, or the same as JSON. */
 export function runConfig(config: Config, json: boolean): void {
   const yaml = printConfig(config)
-  process.stdout.write(json ? `${JSON.stringify(parse(yaml), null, 2)}\n` : yaml)
+  process.stdout.write(json ? `${JSON.stringify(parse(yaml))}\n` : yaml)
 }

@@ -33,9 +33,7 @@ const SIMULATOR_FLAGS = [
 
 export async function demo(options: DemoOptions, log: Logger): Promise<void> {
   const { keep, port, json } = options
-  // What answers stands alone on standard output.
-  const progress = json ? process.stderr : process.stdout
-  if (!keep) progress.write('Starting a policy simulator and the server …\n')
+  if (!keep) process.stderr.write('Starting a policy simulator and the server …\n')
   const playground = await openPlayground({ port, simulatorFlags: SIMULATOR_FLAGS }, log)
   try {
     if (keep) await stay(playground, options.duration)
@@ -81,7 +79,7 @@ async function show({ running }: Playground, json: boolean): Promise<void> {
       policy: { backend: 'main', sampling: { temperature: 1, max_tokens: 1024 } },
     })
   const total = GROUP_SIZE * (office.length + arithmetic.length)
-  const bar = progressBar('Episodes', total, json ? process.stderr : process.stdout)
+  const bar = progressBar('Episodes', total, process.stderr)
   const [groups] = await Promise.all([
     Promise.all(ids.map((id) => leaseAll(client, id))),
     watch(client, ids, bar),
@@ -90,7 +88,7 @@ async function show({ running }: Playground, json: boolean): Promise<void> {
   const progress = await Promise.all(ids.map((id) => client.progress(id)))
   const text = json
     ? JSON.stringify({ batches: progress, groups: groups.flat().map(withoutTokens) })
-    : `\n${groupTable(groups.flat(), process.stdout.columns)}\n\n${progress.map(batchSummary).join('\n')}`
+    : `${groupTable(groups.flat(), process.stdout.columns)}\n\n${progress.map(batchSummary).join('\n')}`
   process.stdout.write(`${text}\n`)
 }
 

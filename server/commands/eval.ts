@@ -47,9 +47,13 @@ export async function evaluate(
   await played(client, id, bar).finally(bar.stop)
   const report = await client.evaluation(id, queryOf(options))
   await takeAll(client, id)
-  const text = `${JSON.stringify(report, null, 2)}\n`
-  if (typeof options.json === 'string') await writeFile(options.json, text)
-  stdout.write(options.json === true ? text : `${evaluationText(report, options.tasks)}\n`)
+  if (typeof options.json === 'string')
+    await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`)
+  stdout.write(
+    options.json === true
+      ? `${JSON.stringify(report)}\n`
+      : `${evaluationText(report, options.tasks)}\n`,
+  )
   return report.scored === 0 ? 1 : 0
 }
 

@@ -1,4 +1,6 @@
 // How the benches measure: ways of doing the same that take turns in one run, and a table of what came of it.
+import { progressBar } from './progress-bar.ts'
+import type { Streams } from './streams.ts'
 
 export interface MeasureOptions {
   /** How often the ways take turns. */
@@ -9,19 +11,34 @@ export interface MeasureOptions {
   json: boolean
 }
 
-/** Amount a second of CPU for each way, median over rounds in which the ways take turns (A B A B). */
+/** How far a bench is, over so many ways: each is measured once a round, and once before the first. */
+export function measurements(
+  ways: number,
+  { rounds }: MeasureOptions,
+  stderr: Streams['stderr'],
+): { measured(): void; stop(): void } {
+  const bar = progressBar('Measurements', ways * (rounds + 1), stderr)
+  let done = 0
+  return { measured: () => bar.update(++done), stop: bar.stop }
+}
+
+/**
+ * Amount a second of CPU for each way, median over rounds in which the ways take turns (A B A B). `measured` is called after
+ * each measurement.
+ */
 export function medians(
   ways: Record<string, () => number>,
-  rounds: number,
-  milliseconds: number,
+  { rounds, milliseconds }: MeasureOptions,
+  measured: () => void,
 ): Record<string, number> {
   const names = Object.keys(ways)
   const rates = new Map<string, number[]>(names.map((name) => [name, []]))
   // The first round compiles the paths and is not counted.
   for (let round = 0; round <= rounds; round++)
     for (const name of names) {
-      const measured = rate(ways[name] as () => number, milliseconds)
-      if (round > 0) rates.get(name)?.push(measured)
+      const found = rate(ways[name] as () => number, milliseconds)
+      if (round > 0) rates.get(name)?.push(found)
+      measured()
     }
   return Object.fromEntries(
     names.map((name) => {

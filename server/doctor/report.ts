@@ -25,7 +25,7 @@ export function reportJson(
   results: readonly CheckResult[],
 ): string {
   const findings = findingsOf(results)
-  return `${JSON.stringify({ healthy: findings.length === 0, subject, checks: results, findings, episodes }, null, 2)}\n`
+  return `${JSON.stringify({ healthy: findings.length === 0, subject, checks: results, findings, episodes })}\n`
 }
 
 const SIGNS = { healthy: '✓', finding: '✗', not_checked: '–' }
