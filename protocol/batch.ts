@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { rewardContractSchema } from './contract.ts'
 import { idSchema, taskIdSchema } from './ids.ts'
 import { isPlainObject, type JsonObject } from './json.ts'
+import { MAX_TURN_TOKENS } from './limits.ts'
 import type { EpisodeOutcome, GroupVerdict, Settlement } from './outcomes.ts'
 import { LENIENCIES, THINKING_MODES, TOOL_FORMATS } from './parse-codes.ts'
 import type { AskedCost, AskedCosts } from './sealed.ts'
@@ -33,7 +34,7 @@ const taskRequestSchema = z
 const samplingSchema = z.strictObject({
   temperature: z.number().min(0).max(5).default(1),
   top_p: z.number().gt(0).max(1).default(1),
-  max_tokens: z.int().min(1).max(1_000_000).default(1024),
+  max_tokens: z.int().min(1).max(MAX_TURN_TOKENS).default(1024),
   seed: z.int().min(0).optional(),
 })
 export type Sampling = z.output<typeof samplingSchema>

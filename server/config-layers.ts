@@ -1,11 +1,11 @@
 // Where settings come from: a YAML file, environment variables, flags; each read into the file's form, and their merge.
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parse as parseYaml } from 'yaml'
 import { PaddockError } from '../protocol/errors.ts'
 import { isPlainObject, type JsonObject, type JsonValue } from '../protocol/json.ts'
 import { pathText, schemaAt } from './schema-issues.ts'
 import { settingsSchema } from './settings.ts'
+import { parseYamlTree } from './yaml-tree.ts'
 
 /** The settings of one origin; `name` says what a setting is called there, null where it does not come from there. */
 export interface Layer {
@@ -91,7 +91,7 @@ function readSetting(keys: readonly string[], text: string): JsonValue {
     return text.split(',').map((item) => item.trim())
   if (type !== 'array' && type !== 'object' && type !== 'record') return text
   try {
-    return parseYaml(text) as JsonValue
+    return parseYamlTree(text) as JsonValue
   } catch {
     return text
   }
@@ -112,7 +112,7 @@ function readText(path: string, required: boolean): string | null {
 function parseFile(path: string, text: string): JsonObject {
   let settings: unknown
   try {
-    settings = parseYaml(text) ?? {}
+    settings = parseYamlTree(text) ?? {}
   } catch (error) {
     const { message } = error as Error
     throw new PaddockError('invalid_config', `${path}: expected YAML: ${message}`, { cause: error })

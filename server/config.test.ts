@@ -254,3 +254,21 @@ backends:
     expect(refusalOf({ file: number }).message).not.toContain('1234567890')
   })
 })
+
+test.each([
+  ['server: &a\n  host: 127.0.0.1\n  me: *a\n', 'server.me'],
+  ['packs: &a\n  - *a\n', 'packs[0]'],
+  ['reward: &a\n  deep: {deeper: [*a]}\n', 'reward.deep.deeper[0]'],
+])('an anchor that stands in itself is refused by its place: %j', (text, place) => {
+  const path = file(text)
+  const { code, message } = refusalOf({ file: path })
+  expect(code).toBe('invalid_config')
+  expect(message).toContain(`${path}: expected YAML: ${place} is an alias (*) of what it stands in`)
+})
+
+test('an anchor that is used twice is no circle', () => {
+  const backend = '{dialect: vllm, url: "http://127.0.0.1:1", model: m}'
+  const path = file(`backends:\n  main: &a ${backend}\n  other: *a\n`)
+  const { main, other } = loadConfig({ file: path }).backends
+  expect(other).toEqual(main)
+})

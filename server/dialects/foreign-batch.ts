@@ -1,5 +1,6 @@
 // A native batch request made of a foreign one: what the trainer says, over what the settings say for its dialect.
 import { type BatchRequest, batchRequestSchema } from '../../protocol/batch.ts'
+import { MAX_TURN_TOKENS } from '../../protocol/limits.ts'
 import type { Backend } from '../config.ts'
 import { invalidRequest } from '../problems.ts'
 import { checkSchema } from '../schema-issues.ts'
@@ -33,7 +34,7 @@ export function foreignBatch(
       ...settings.policy,
       backend,
       mode,
-      sampling: { ...settings.policy.sampling, ...ask.sampling },
+      sampling: withinLimits({ ...settings.policy.sampling, ...ask.sampling }),
       ...(ask.url !== null && { url: ask.url }),
     },
   }
@@ -48,4 +49,9 @@ export function foreignBackend(settings: ForeignBatch, backends: Record<string, 
   const chosen =
     settings.policy.backend ?? names.find((name) => backends[name]?.dialect === 'sglang')
   return chosen ?? names[0] ?? 'main'
+}
+
+/** A limit of ours that foreign servers do not have: more is cut, as a refusal ends the training. */
+function withinLimits(sampling: BatchRequest['policy']['sampling']) {
+  return { ...sampling, max_tokens: Math.min(sampling.max_tokens, MAX_TURN_TOKENS) }
 }

@@ -52,7 +52,9 @@ const taskSchema = z.looseObject({
       })
       .nullish(),
   }),
-  callback_url: z.string().nullish(),
+  callback_url: z
+    .url({ protocol: /^https?$/, error: 'expected an http or https URL, as http://trainer:9000/' })
+    .nullish(),
   metadata: z
     .looseObject({
       policy_version: z.int().min(0).nullish(),

@@ -136,8 +136,8 @@ test('a callback that is not taken is logged with what came', async () => {
 
 test('a callback to a host that is not allowed is logged and never made', async () => {
   const { submit, logged } = open({
-    check() {
-      throw new PaddockError('invalid_request', 'not allowed')
+    check(url) {
+      throw new PaddockError('invalid_request', `${new URL(url).host} is not allowed`)
     },
     send: () => Promise.reject(new Error('no callback may be made')),
   })
@@ -271,4 +271,15 @@ describe('two tasks of one id', () => {
     expect((await submit(null, { of: 'b' })).task_id).toBe('t')
     expect(await ask(tasks, 't')).toBe('b')
   })
+})
+
+test('a callback that may not be made for another reason than its host is warned of with that reason', async () => {
+  const { submit } = open({
+    check() {
+      throw new PaddockError('invalid_request', 'expected a URL without user and password')
+    },
+    send: () => Promise.reject(new Error('no callback may be made')),
+  })
+  const { warning } = await submit('http://user:word@127.0.0.1:9/')
+  expect(warning).toBe('no callback is made: expected a URL without user and password')
 })

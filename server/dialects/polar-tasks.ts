@@ -119,7 +119,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     const { callback_url, samples } = task
     if (task.cancelled || task.taken) return
     tell('task.completed', task, { status: 'completed', completed_sessions: samples })
-    if (callback_url === null || !mayCall(callback_url)) return
+    if (callback_url === null || obstacleOf(callback_url) !== null) return
     task.calling = true
     const end = performance.now() + UNDELIVERED * keepMs
     let form = forms.now()
@@ -149,12 +149,13 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     if (task.taken) await remember(task)
   }
 
-  function mayCall(url: string): boolean {
+  /** Why a URL may not be called; null where it may. */
+  function obstacleOf(url: string): string | null {
     try {
       callbacks.check(url, 'callback_url')
-      return true
-    } catch {
-      return false
+      return null
+    } catch (error) {
+      return (error as Error).message
     }
   }
 
@@ -245,8 +246,6 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       const asked = readPolarTask(body)
       const { task_id, num_samples: samples, metadata } = asked
       const callback_url = asked.callback_url ?? null
-      if (callback_url !== null && !URL.canParse(callback_url))
-        throw new PaddockError('invalid_task', 'expected a URL', { path: 'callback_url' })
       if (tombstones.has(task_id))
         throw new PaddockError('conflict', `task ${task_id} was cancelled before it was submitted`)
       // Of the keys in their order: in that of its submit, tried again, a client sends them. Sorting would cost ten times the parse.
@@ -343,9 +342,9 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   function accepted(task: Task): JsonObject {
     const { batch, callback_url } = task
     const answer = { task_id: toldName(task), status: 'running' }
-    if (callback_url === null || mayCall(callback_url)) return answer
-    const host = new URL(callback_url).host
-    const warning = `no callback is made to ${host}: it is not in callbacks.allow`
+    const obstacle = callback_url === null ? null : obstacleOf(callback_url)
+    if (obstacle === null) return answer
+    const warning = `no callback is made: ${obstacle}`
     onCallbackFailure(batch, warning)
     return { ...answer, warning }
   }

@@ -317,6 +317,8 @@ describe('a task that cannot be played is refused with a sentence', () => {
     ],
     ['an endless agent', { metadata: { agent_timeout: -1 } }, 'metadata.agent_timeout'],
     ['a callback to nowhere', { callback_url: 'nowhere' }, 'callback_url'],
+    ['a callback over FTP', { callback_url: 'ftp://127.0.0.1/a' }, 'callback_url'],
+    ['a callback to a file', { callback_url: 'file:///etc/passwd' }, 'callback_url'],
     [
       'metadata that no answer could repeat in each session',
       { num_samples: 48, metadata: { text: 'x'.repeat(6_000_000) } },
@@ -350,6 +352,13 @@ test.each<JsonObject>([
   { timeout_seconds: '600' },
   { timeout_seconds: 1e6 },
   { metadata: { agent_timeout: 1e6 } },
+  { agent: { harness: 'paddock', settings: { task: 'arithmetic/sum-0', step_limit: 1e6 } } },
+  {
+    agent: {
+      harness: 'paddock',
+      settings: { task: 'arithmetic/sum-0', model_kwargs: { max_tokens: 2_000_000 } },
+    },
+  },
 ])('a budget that Polar’s own server takes is taken: %o', async (more) => {
   const task_id = `budget-${JSON.stringify(more)}`
   expect((await post('/rollout/task/submit', task(task_id, more))).status).toBe(200)

@@ -114,3 +114,16 @@ describe('what cannot be graded is an error', () => {
     expect(await ask(body, 'office')).toMatchObject([400, { path: 'label' }])
   })
 })
+
+describe('a label that is nearly the id of a task is answered with that id, or in a large pack with what ids look like', () => {
+  test.each([
+    ['arithmetic', 'arithmetic/sum_0', 400, 'ids look like arithmetic/sum-0'],
+    ['arithmetic', 'sum_0', 422, 'ids look like arithmetic/sum-0'],
+    ['office', 'office/dev-04-interview-slt', 400, 'the nearest is office/dev-04-interview-slot'],
+    ['office', 'dev-04-interview-slt', 400, 'the nearest is office/dev-04-interview-slot'],
+  ])('%s: %s', async (pack, label, status, words) => {
+    const [got, body] = await ask({ prompt, response: '1', label }, pack)
+    expect(got).toBe(status)
+    expect((body as { detail: string }).detail).toContain(words)
+  })
+})

@@ -13,12 +13,15 @@ const number = z.union([
 ])
 const whole = number.pipe(z.int().min(1))
 
+/** More is cut: no training comes so far. */
+const MOST_PASSES = 1_000_000
+
 /** Keys and types: slime_plugins/rollout_buffer/rollout_buffer_example.py, start_rollout. */
 export const startRequestSchema = z
   .object({
     task_type: z.string().min(1),
     num_repeat_per_sample: whole.pipe(z.int().max(1024)),
-    num_epoch: whole.pipe(z.int().max(1_000_000)).default(1),
+    num_epoch: whole.transform((passes) => Math.min(passes, MOST_PASSES)).default(1),
     remote_engine_url: z.string().nullish(),
     input_file: z.string().nullish(),
     max_tokens: whole.nullish(),

@@ -1,5 +1,6 @@
 // A response that was sampled elsewhere, graded as an episode of one turn: the policy's answer is given, all else is real.
 import { PaddockError } from '../../../protocol/errors.ts'
+import { nearestName } from '../../../reward/nearest.ts'
 import type { EpisodePlan, PolicyPlan } from '../../../rollout/episode.ts'
 import type { KnownTask, TaskCatalogue } from '../packs/tasks.ts'
 import type { Pool } from '../threads/pool.ts'
@@ -61,16 +62,42 @@ async function taskOf(
       path: 'pack',
     })
   }
-  const id = label.startsWith(`${pack}/`) ? label : `${pack}/${label}`
-  if (of.some((task) => task.id === id)) return tasks.get(id)
+  const namesTask = label.startsWith(`${pack}/`)
+  const id = namesTask ? label : `${pack}/${label}`
+  const ids = of.map((task) => task.id)
+  if (ids.includes(id)) return tasks.get(id)
+  const nearest = () => `${likeness(id, ids)} (GET /v1/tasks?pack=${pack} lists them)`
+  const shown = JSON.stringify(label.slice(0, 80))
+  if (namesTask) throw noTask(`no task ${shown}; ${nearest()}`)
   const { environment } = first
   const spec = await pool.run('question', { environment, prompt, answer: label })
-  if (spec) return tasks.inline(environment, spec, 'label', 'load')
-  throw new PaddockError(
-    'invalid_request',
-    `expected the id of a task of the pack ${pack} (GET /v1/tasks?pack=${pack}), found ${JSON.stringify(label.slice(0, 80))}; its environment ${environment} grades by no reference answer`,
-    { path: 'label' },
-  )
+  if (!spec)
+    throw noTask(
+      `expected the id of a task of the pack ${pack}, found ${shown}; ${nearest()}; its environment ${environment} grades by no reference answer`,
+    )
+  try {
+    return await tasks.inline(environment, spec, 'label', 'load')
+  } catch (error) {
+    if (!(error instanceof PaddockError)) throw error
+    const { code, message, path } = error
+    throw new PaddockError(code, `${message}; if ${shown} is to be a task, ${nearest()}`, {
+      path,
+      cause: error,
+    })
+  }
+}
+
+/** Some 5 ms on the main thread. */
+const MOST_COMPARED = 200
+
+function likeness(id: string, ids: readonly string[]): string {
+  return ids.length > MOST_COMPARED
+    ? `ids look like ${ids[0]}`
+    : `the nearest is ${nearestName(id, ids)}`
+}
+
+function noTask(message: string): PaddockError {
+  return new PaddockError('invalid_request', message, { path: 'label' })
 }
 
 /** No backend has this name, so that no tokenizer is asked: the response is text. */

@@ -3,12 +3,12 @@ import { hash } from 'node:crypto'
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parse } from 'yaml'
 import { z } from 'zod'
 import { JUDGE } from '../../../envs/office/grading/custom-check.ts'
 import { PaddockError } from '../../../protocol/errors.ts'
 import { idSchema } from '../../../protocol/ids.ts'
 import type { Config } from '../../config.ts'
+import { parseYamlTree } from '../../yaml-tree.ts'
 import type { GraderSource } from '../asking/grader-setup.ts'
 import { contentHash } from './content-hash.ts'
 import { readTaskFile, type TaskFile, unreadable } from './task-file.ts'
@@ -165,7 +165,7 @@ async function readText(file: string): Promise<string> {
 
 function parseYaml(file: string, text: string): unknown {
   try {
-    return parse(text)
+    return parseYamlTree(text)
   } catch (cause) {
     throw invalid(`${file}: ${(cause as Error).message}`, cause)
   }
