@@ -17,7 +17,7 @@ export interface GroupExplanation {
   excluded: { id: string; reason: string }[]
   mean: number | null
   std: number | null
-  /** What the estimator divides by within the group; null where there is no such step. */
+  /** What the estimator divides by within the group; null where nothing differs or there is no such step. */
   divisor: Divisor | null
   zero_variance: boolean
   loss_normalizer: LossNormalizer
@@ -48,7 +48,7 @@ export function explainGroup(group: GroupScores, result: GroupAdvantages): Group
     excluded,
     mean,
     std,
-    divisor: figures.divisor ?? null,
+    divisor: (votes > 1 && !zero_variance && figures.divisor) || null,
     zero_variance,
     loss_normalizer,
     batch: figures.batch ?? null,
@@ -99,8 +99,6 @@ function remarks(group: GroupScores, figures: GroupFigures): string[] {
         ? `component "${name}" is flat in this group and adds 0`
         : `component "${name}": ${centred(component)}`,
     )
-  if (figures.divisor && figures.mean !== null && !figures.zero_variance && votes > 1)
-    said.push(`rewards ${centred({ mean: figures.mean, divisor: figures.divisor })}`)
   if (batch)
     said.push(`whitened over the batch: mean ${figure(batch.mean)}, std ${figure(batch.std)}`)
   if (shared_anchor_share !== undefined) said.push(anchorRemark(shared_anchor_share))

@@ -23,6 +23,7 @@ const PAGES: Record<string, Shot> = {
   group: { path: '/groups/step-40.g0' },
   episode: { path: '/episodes/step-40.g0.e1' },
   tokens: { path: '/episodes/step-40.g0.e1#tokens' },
+  grade: { path: '/episodes/step-40.g0.e1#grade' },
   cut: { path: '/episodes/step-39.g0.e0#tokens', at: '.cut' },
   dash: { path: '/dash' },
 }

@@ -90,8 +90,7 @@ function card(batch) {
       h('span', {}, `${episodes.finished} of ${episodes.total} episodes`),
       h('span', {}, `mean reward ${figure(episodes.mean_reward)} over episodes`),
       h('span', {}, `${amount(tokens.completion)} tokens`),
-      groups.finished > 0 &&
-        h('span', {}, `${wasted(batch)} of them in groups dropped or replaced`),
+      lost(batch) > 0 && h('span', {}, `${wasted(batch)} of them in groups dropped or replaced`),
       h('span', {}, timing(state, seconds, groups)),
     ]),
     legend(verdicts),
@@ -99,10 +98,13 @@ function card(batch) {
 }
 
 /** Share of sampled tokens, of the groups that are over, which no trainer will see. */
-export function wasted({ groups: { costs } }) {
-  const { replaced, dropped, delivered } = costs
-  const lost = replaced.completion_tokens + dropped.completion_tokens
-  return share(lost, lost + delivered.completion_tokens)
+export function wasted(batch) {
+  const gone = lost(batch)
+  return share(gone, gone + batch.groups.costs.delivered.completion_tokens)
+}
+
+function lost({ groups: { costs } }) {
+  return costs.replaced.completion_tokens + costs.dropped.completion_tokens
 }
 
 export function timing(state, seconds, { finished, total }) {
