@@ -2,21 +2,30 @@
 import { fixed } from '../../protocol/figure.js'
 import type { EvaluationReport } from '../../reward/evaluation.ts'
 import { type PassRates, type PassReport, ratesOf } from '../../reward/pass-at-k.ts'
-import { table } from './table.ts'
+import { cut, table } from './table.ts'
 
-/** Plain text: a terminal and a pipe get the same. `byTask`: with a line each task too. */
-export function evaluationText(report: EvaluationReport, byTask = false): string {
+/** Plain text. `byTask`: with a line each task too. Where a table would be wider than `columns`, its heads and names are shortened. */
+export function evaluationText(
+  report: EvaluationReport,
+  byTask = false,
+  columns = Number.POSITIVE_INFINITY,
+): string {
   const { settings, pass } = report
   const parts = pass.map(
     (one) =>
-      `k = ${one.k}, passed from a reward of ${settings.threshold}\n\n${rates(report, one, byTask)}\n\n${meaning(one.k)}`,
+      `k = ${one.k}, passed from a reward of ${settings.threshold}\n\n${rates(report, one, byTask, columns)}\n\n${meaning(one.k)}`,
   )
   return [...parts, closing(report)].join('\n\n')
 }
 
 type Means = { tasks: string; mean: number | null; rates: PassRates | null }
 
-function rates(report: EvaluationReport, pass: PassReport, byTask: boolean): string {
+function rates(
+  report: EvaluationReport,
+  pass: PassReport,
+  byTask: boolean,
+  columns: number,
+): string {
   const { reward, settings } = report
   const { k, standard_errors, intervals } = pass
   const head = [
@@ -62,7 +71,25 @@ function rates(report: EvaluationReport, pass: PassReport, byTask: boolean): str
     sure('standard error', fixed, reward.standard_error, standard_errors),
     sure(`${Math.round(100 * settings.level)} % interval`, between, reward.interval, intervals),
   ]
-  return table(head, rows, new Set([0])).text
+  return fitted(head, rows, columns)
+}
+
+const FIRST = new Set([0])
+/** Room that a name has in any case: that of the rows that say how sure the others are. */
+const LEAST_NAME = 14
+
+function fitted(head: readonly string[], rows: readonly string[][], columns: number): string {
+  const wide = table(head, rows, FIRST)
+  if (wide.width <= columns) return wide.text
+  const short = head.map((name) => name.replace(/^pass\^\d+ /, ''))
+  const over = table(short, rows, FIRST).width - columns
+  if (over <= 0) return table(short, rows, FIRST).text
+  const longest = Math.max(...rows.map(([name = '']) => name.length))
+  const fitting = rows.map(([name = '', ...row]) => [
+    cut(name, Math.max(LEAST_NAME, longest - over)),
+    ...row,
+  ])
+  return table(short, fitting, FIRST).text
 }
 
 const RATES = ['pass_at_k', 'all_passed', 'power', 'unbiased'] as const

@@ -95,6 +95,17 @@ test('shows rows of tasks where they are asked for', () => {
   expect(text).toMatch(/^p\/b +3 of 4 +0\.750 +1\.000 +0\.000 +0\.563 +0\.500$/m)
 })
 
+test('a terminal of 120 columns breaks no line, and the names of the rates say themselves which they are', () => {
+  const long = (name: string) => `office/${name}-of-premium-customers-with-several-open-invoices`
+  const tasks = [evaluated(long('one'), 1, 0, 0, 0), evaluated(long('two'), 1, 1, 0, 1)]
+  const report = evaluationReport(tasks, { ...settings, k: [2] })
+  const lines = evaluationText(report, true, 120).split('\n')
+  expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(120)
+  expect(lines[2]).toMatch(/pass@2 +all_passed +power +unbiased$/)
+  expect(lines[4]).toMatch(/^office\/one-of-\S+/)
+  expect(evaluationText(report, true)).toContain(long('one'))
+})
+
 test('says in the text what has no number', () => {
   const episodes = [{ outcome: 'infra_tool' as const, reward: null }]
   const text = evaluationText(evaluationReport([{ task: 'a', family: 'x', episodes }], settings))

@@ -52,10 +52,14 @@ export async function evaluate(
   stdout.write(
     options.json === true
       ? `${JSON.stringify(report)}\n`
-      : `${evaluationText(report, options.tasks)}\n`,
+      : `${evaluationText(report, options.tasks, columnsOf(stdout))}\n`,
   )
   return report.scored === 0 ? 1 : 0
 }
+
+/** Of a terminal; a pipe takes any width. */
+const columnsOf = (stdout: Streams['stdout']): number | undefined =>
+  (stdout as { columns?: number }).columns
 
 async function tasksOf(client: ApiClient, names: readonly string[]): Promise<string[]> {
   const known = (await client.tasks()).tasks

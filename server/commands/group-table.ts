@@ -1,7 +1,7 @@
 // Finished groups as a table for a terminal.
 import { fixed } from '../../protocol/figure.js'
 import type { DeliveredGroup } from '../../protocol/group.ts'
-import { table } from './table.ts'
+import { cut, table } from './table.ts'
 
 const HEAD = ['task', 'verdict', 'mean reward', 'std', 'advantages', 'tokens', 'episode seconds']
 /** Of these a narrow terminal has no room. */
@@ -40,10 +40,6 @@ export function groupTable(
 
 const longest = (rows: readonly string[][]): number =>
   Math.max(...rows.map(([task = '']) => task.length))
-
-function cut(text: string, room: number): string {
-  return text.length <= room ? text : `${text.slice(0, Math.max(1, room - 1))}…`
-}
 
 function cells(
   { task, verdict, level, stats, episodes, cost }: DeliveredGroup,

@@ -20,3 +20,8 @@ export function table(
   const rule = widths.map((width) => '─'.repeat(width)).join('  ')
   return { text: [line(head), rule, ...rows.map(line)].join('\n'), width: rule.length }
 }
+
+/** The text, or as much of it as there is room for and an ellipsis. */
+export function cut(text: string, room: number): string {
+  return text.length <= room ? text : `${text.slice(0, Math.max(1, room - 1))}…`
+}
