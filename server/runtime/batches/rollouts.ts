@@ -21,7 +21,7 @@ import { planFacts, restorePlan } from './kept-plan.ts'
 import { createLeasing } from './leasing.ts'
 import { createShares } from './shares.ts'
 
-/** Batches that are done stay readable, the newest of them; of older ones only the id is known. */
+/** Batches that are done stay readable, the newest of them, up to `limits.keep_episodes`; of older ones only the id is known. */
 const KEPT_DONE_BATCHES = 32
 
 /** Characters of a request from which on a thread takes its digest: the keys of all objects are sorted for it. */
@@ -124,7 +124,13 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
   async function forgetOldBatches(): Promise<void> {
     const done = [...runs].filter(([, run]) => run.isDone())
-    for (const [id] of done.slice(0, -KEPT_DONE_BATCHES)) {
+    let episodes = 0
+    for (const [age, [id, run]] of done.reverse().entries()) {
+      const { tasks, group_size } = run.plan.request
+      episodes += tasks.length * group_size
+      // Whoever waited for the newest must see how it ended.
+      if (age === 0) continue
+      if (age < KEPT_DONE_BATCHES && episodes <= config.limits.keep_episodes) continue
       runs.delete(id)
       await ledger.forget(id)
     }
