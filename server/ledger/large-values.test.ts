@@ -76,6 +76,14 @@ describe('a file is deleted when nothing points to it any more', () => {
     expect(store.get('a/1')).toEqual(Buffer.from(value))
   })
 
+  test('before the store is closed: who opens the folder next finds none that goes', async () => {
+    await store.commit(Array.from({ length: 50 }, (_, k) => ({ key: `a/${k}`, value: large(k) })))
+    await store.commit(Array.from({ length: 50 }, (_, k) => ({ key: `a/${k}`, value: null })))
+    await store.close()
+    expect(files()).toEqual([])
+    store = open()
+  })
+
   test('of one that was put twice in one commit', async () => {
     await store.commit([large(1), large(2)].map((value) => ({ key: 'a/1', value })))
     expect(store.get('a/1')).toEqual(Buffer.from(large(2)))

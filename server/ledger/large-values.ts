@@ -28,6 +28,8 @@ export interface LargeValues {
   committed(placed: readonly Change[]): void
   /** Bytes of all files. */
   bytes(): number
+  /** Resolves when no file is being deleted. */
+  close(): Promise<void>
 }
 
 /**
@@ -42,6 +44,7 @@ export function openLargeValues(
   const values = valuesOf(folder)
   mkdirSync(values, { recursive: true })
   const files = new Map<string, { name: string; bytes: number }>()
+  const going = new Set<Promise<void>>()
   let next = 0
   for (const name of readdirSync(values)) {
     next = Math.max(next, Number(name) + 1 || 0)
@@ -68,6 +71,14 @@ export function openLargeValues(
     return { key, value: new Uint8Array([POINTER, ...Buffer.from(name)]) }
   }
 
+  /** What stays after all is deleted at the next start. */
+  function remove(name: string): void {
+    const gone = unlink(join(values, name))
+      .catch(() => {})
+      .finally(() => going.delete(gone))
+    going.add(gone)
+  }
+
   return {
     async place(changes) {
       const before = next
@@ -81,9 +92,11 @@ export function openLargeValues(
         files.delete(key)
         const name = value && nameAt(value)
         if (name) files.set(key, { name, bytes: statSync(join(values, name)).size })
-        // What stays after all is deleted at the next start.
-        if (old) unlink(join(values, old.name)).catch(() => {})
+        if (old) remove(old.name)
       }
+    },
+    async close() {
+      await Promise.all(going)
     },
     bytes: () => [...files.values()].reduce((sum, { bytes }) => sum + bytes, 0),
   }

@@ -87,6 +87,7 @@ export function openLmdbStore(
     async close() {
       await writing
       failure ??= new StoreFailed(new Error('it is closed'))
+      await large.close()
       await db.close().catch(() => {})
       unlock()
     },
