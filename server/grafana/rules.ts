@@ -46,6 +46,20 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
   const byMode = (selector: string) => `sum by (env, mode) (${rate(selector)})`
   const byComponent = (selector: string) => `sum by (env, component) (${rate(selector)})`
   const rule = (record: string, expr: string): RecordingRule => ({ record, expr })
+  const reward = (level: string, by: (selector: string) => string, of: string) => {
+    const count = `(${by(`paddock_reward_count${of}`)} > 0)`
+    const [positive, negative, squares] = ['positive', 'negative', 'squares'].map((part) =>
+      by(`paddock_reward_${part}_sum_total${of}`),
+    )
+    const mean = `${level}:paddock_reward:mean5m`
+    return [
+      rule(mean, `(${positive} - ${negative}) / ${count}`),
+      rule(
+        `${level}:paddock_reward:std5m`,
+        `sqrt(clamp_min(${squares} / ${count} - ${mean} ^ 2, 0))`,
+      ),
+    ]
+  }
   return [
     rule(
       'env_mode:paddock_groups:rate5m',
@@ -75,14 +89,8 @@ export function recordingRules({ short }: Windows): RecordingRule[] {
       'env:paddock_episodes_infra:ratio_rate5m',
       `${byEnv('paddock_episodes_finished_total{outcome=~"infra_.*|timeout"}')} / (${byEnv('paddock_episodes_finished_total')} > 0)`,
     ),
-    rule(
-      'env_mode:paddock_reward:mean5m',
-      `(${byMode('paddock_reward_positive_sum_total')} - ${byMode('paddock_reward_negative_sum_total')}) / (${byMode('paddock_reward_count')} > 0)`,
-    ),
-    rule(
-      'env_mode:paddock_reward:std5m',
-      `sqrt(clamp_min(${byMode('paddock_reward_squares_sum_total')} / (${byMode('paddock_reward_count')} > 0) - env_mode:paddock_reward:mean5m ^ 2, 0))`,
-    ),
+    ...reward('env', byEnv, '{mode="train"}'),
+    ...reward('env_mode', byMode, ''),
     rule(
       'env_component:paddock_reward_component:mean5m',
       `(${byComponent('paddock_reward_component_positive_sum_total')} - ${byComponent('paddock_reward_component_negative_sum_total')}) / (${byComponent('paddock_reward_component_values_total')} > 0)`,
