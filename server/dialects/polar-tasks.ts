@@ -2,15 +2,15 @@
 import { hash, randomUUID } from 'node:crypto'
 import { PaddockError } from '../../protocol/errors.ts'
 import { digest, type JsonObject } from '../../protocol/json.ts'
-import { type EpisodeOutcome, type GroupVerdict, isScored } from '../../protocol/outcomes.ts'
 import type { CallbackSender } from '../callback-sender.ts'
 import type { Config } from '../config.ts'
 import { createEventLog } from '../runtime/batches/event-log.ts'
 import type { EventLog, Service } from '../service.ts'
-import { hearingOf, type LogprobForm, openLogprobForms } from './polar-logprobs.ts'
-import { aliasFor, meant, type Named, namesakes, toldName } from './polar-names.ts'
+import { createPolarAnswers } from './polar-answers.ts'
+import { hearingOf, openLogprobForms } from './polar-logprobs.ts'
+import { aliasFor, meant, namesakes, toldName } from './polar-names.ts'
 import { polarBatch, readPolarTask } from './polar-request.ts'
-import { failedSession, polarBody } from './polar-results.ts'
+import { isDelivered, isUnderWay, type Note, noteOf, type Task, taskOf } from './polar-task.ts'
 
 export interface PolarTasks {
   /** Throws PaddockError `invalid_task`, `conflict` for an id that was cancelled before it came, and as Service.submit. */
@@ -36,36 +36,6 @@ interface PolarTasksOptions {
   keepMs?: number
 }
 
-/** What must be known of a task after a restart; a note beside its batch. */
-interface Note {
-  task_id: string
-  callback_url: string | null
-  metadata: JsonObject
-  samples: number
-  /** Absent in older ledgers. */
-  enough?: number | null
-  digest: string
-  submitted: number
-  /** What has been done for it, which a restart must not undo or do again. Absent in older ledgers. */
-  alias?: string | null
-  cancelled?: boolean
-  /** Its callback was taken. */
-  taken?: boolean
-  called_at?: number | null
-  /** Its result was the answer to a poll. */
-  polled?: boolean
-}
-
-interface Task extends Omit<Note, keyof Named>, Named {
-  taken: boolean
-  /** Resolves once the batch is admitted. */
-  admitted: Promise<void>
-  /** Of its callback. Only that one holds up a poll, and only on the wire: a poll is for where callbacks do not get through. */
-  firstTry: 'ahead' | 'on the wire' | 'over'
-  /** Which form its trainer may read; null until a callback has been tried. */
-  logprobs: LogprobForm | null
-}
-
 const PREFIX = 'polar-'
 /** A result stays this long after its end for the poll that the client falls back to every minute (WIRE 2.7). */
 const KEEP_MS = 10 * 60_000
@@ -80,6 +50,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   const tasks = new Map<string, Task>()
   const tombstones = new Set<string>()
   const forms = openLogprobForms(config.dialects.polar.logprobs)
+  const answers = createPolarAnswers(service, forms)
   const events = createEventLog(1000)
 
   function tell(type: string, task: Task, more: JsonObject = {}): void {
@@ -127,7 +98,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       async body() {
         if (!tasks.has(task.batch)) return null
         if (task.firstTry === 'ahead') task.firstTry = 'on the wire'
-        return result(task, form)
+        return answers.result(task, form)
       },
       contentType: 'application/json',
       isTaken(status, body) {
@@ -176,54 +147,8 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     await service.keepNote(task.batch, null)
   }
 
-  /** The finished task's body. A group that failed as a whole was not kept: each of its sessions says why. */
-  async function result(
-    task: Task,
-    logprobs: LogprobForm = task.logprobs ?? forms.now(),
-  ): Promise<Uint8Array> {
-    const { metadata, samples, enough = null } = task
-    const task_id = toldName(task)
-    const form = { kind: 'polar', task_id, metadata, logprobs, enough } as const
-    const kept = await service.peek(task.batch, form)
-    if (kept) return kept
-    const failure = failureOf(task)
-    const { groups } = await service.groups(task.batch, { offset: 0, limit: 1 })
-    const sessions = Array.from({ length: samples }, (_, index) => {
-      const own = groups[0]?.members.find((member) => member.index === index)
-      const failed = own?.outcome && !isScored(own.outcome) ? own.outcome : null
-      const why = failed ? (own?.reason ?? null) : failure.reason
-      const outcome = failed ?? failure.outcome
-      const seconds = own?.seconds ?? null
-      return failedSession(task_id, `${task.batch}.g0.e${index}`, outcome, why, metadata, seconds)
-    })
-    return encode(polarBody(task_id, 'completed', samples, samples, sessions))
-  }
-
-  /** Of those sessions of a group without a body that did not fail themselves. */
-  function failureOf(task: Task): { outcome: EpisodeOutcome; reason: string | null } {
-    const { dropped, settled } = service.progress(task.batch).groups
-    const [first] = dropped
-    if (first) return { outcome: outcomeOf(first.verdict), reason: first.reason }
-    if (task.cancelled) return { outcome: 'aborted', reason: 'the task was cancelled' }
-    return settled.undeliverable
-      ? {
-          outcome: 'infra_store',
-          reason: 'its group could not be read or encoded, and was given up',
-        }
-      : { outcome: 'aborted', reason: 'it is no longer kept' }
-  }
-
-  function running(task: Task): Uint8Array {
-    const finished = service.progress(task.batch).episodes.finished
-    return encode(polarBody(toldName(task), 'running', task.samples, finished))
-  }
-
   function add(note: Note, batch: string, admitted: Promise<void>): Task {
-    const task: Task = {
-      ...{ alias: null, cancelled: false, taken: false, called_at: null, polled: false },
-      ...note,
-      ...{ batch, admitted, finished: false, calling: false, firstTry: 'ahead', logprobs: null },
-    }
+    const task = taskOf(note, batch, admitted)
     tasks.set(batch, task)
     return task
   }
@@ -286,11 +211,11 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       await found
       const task = named(taskId)
       service.polarPolled(task === 'ambiguous' || isUnderWay(task) ? 0 : 1)
-      if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
+      if (task === 'ambiguous') return answers.bare(taskId, 'running', samplesOf(taskId))
       await task.admitted
       // What its trainer can read is known when the callback that is on the wire is answered.
-      if (isUnderWay(task) || task.firstTry === 'on the wire') return running(task)
-      const body = await result(task)
+      if (isUnderWay(task) || task.firstTry === 'on the wire') return answers.running(task)
+      const body = await answers.result(task)
       if (!task.polled) {
         task.polled = true
         await remember(task)
@@ -303,18 +228,18 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
       if (register && namesakes(tasks.values(), taskId).length === 0) {
         tombstones.add(taskId)
         setTimeout(() => tombstones.delete(taskId), TOMBSTONE_MS).unref()
-        return encode(polarBody(taskId, 'cancelled', 0, 0))
+        return answers.bare(taskId, 'cancelled', 0)
       }
       const task = named(taskId)
       // Whose it is cannot be told: it is left to end by itself rather than taken from the wrong trainer.
-      if (task === 'ambiguous') return encode(polarBody(taskId, 'running', samplesOf(taskId), 0))
+      if (task === 'ambiguous') return answers.bare(taskId, 'running', samplesOf(taskId))
       await task.admitted
-      if (!isUnderWay(task)) return result(task)
+      if (!isUnderWay(task)) return answers.result(task)
       task.cancelled = true
       await remember(task)
       const { episodes } = await service.cancel(task.batch)
       tell('task.completed', task, { status: 'cancelled' })
-      return encode(polarBody(taskId, 'cancelled', task.samples, episodes.finished))
+      return answers.bare(taskId, 'cancelled', task.samples, episodes.finished)
     },
 
     list: () =>
@@ -352,41 +277,4 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   function samplesOf(taskId: string): number {
     return namesakes(tasks.values(), taskId).at(-1)?.samples ?? 0
   }
-}
-
-function isUnderWay(task: Task): boolean {
-  return !task.finished && !task.cancelled
-}
-
-function isDelivered({ taken, polled }: Task): boolean {
-  return taken || polled
-}
-
-function noteOf({
-  batch: _,
-  admitted,
-  finished,
-  calling,
-  firstTry,
-  logprobs,
-  ...note
-}: Task): Note {
-  return note
-}
-
-function outcomeOf(verdict: GroupVerdict) {
-  switch (verdict) {
-    case 'timeout':
-    case 'contract_violation':
-    case 'verifier_error':
-    case 'parse_error':
-    case 'aborted':
-      return verdict
-    default:
-      return 'infra_worker'
-  }
-}
-
-function encode(value: JsonObject): Uint8Array {
-  return new TextEncoder().encode(JSON.stringify(value))
 }
