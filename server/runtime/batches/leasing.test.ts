@@ -115,6 +115,17 @@ test('a group is not given up where no thread has tried to encode it', async () 
   expect(done).toEqual(['nack a'])
 })
 
+test('a group whose encoding took too long is not given up: a busy machine takes as long', async () => {
+  const run = (() =>
+    Promise.reject(new WorkerLost('hang_killed', 'took too long', null, 1))) as Pool['run']
+  const rounds = [[group('a', 1), group('b', 1)], [group('a', 2)]]
+  const { lease, peek, done, told } = house([...rounds, [group('a', 3)]], run)
+  await expect(lease('batch', WANTED, 'json', signal)).rejects.toThrow('took too long')
+  expect(done).toEqual(['nack a', 'nack b', 'nack a'])
+  await expect(peek('batch', 'json')).rejects.toThrow('took too long')
+  expect(told).toEqual([])
+})
+
 test('a group that is looked at and cannot be encoded is given up, and none is there', async () => {
   const { peek, done, told } = house([[group('a', 1)]], failing(['a']))
   const form = {

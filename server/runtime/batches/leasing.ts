@@ -76,15 +76,14 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       try {
         return { leased, groups, body: await pool.run('deliver', { groups, done, form }) }
       } catch (error) {
-        const [only] = leased
-        const tooMuch = isUnencodable(error) && only !== undefined
-        if (tooMuch && leased.length === 1) {
-          await giveUp(id, only.record.id, error)
+        const [first, ...others] = leased
+        if (first && others.length === 0 && isUnencodable(error)) {
+          await giveUp(id, first.record.id, error)
           continue
         }
         // Nobody has seen them: the next lease need not wait until these have run out.
         await ledger.nack(id, handles(leased))
-        if (!tooMuch) throw error
+        if (others.length === 0 || !isLost(error)) throw error
         oneByOne.add(id)
       }
     }
@@ -233,9 +232,14 @@ function isNative(form: GroupForm): boolean {
   return form === 'json' || form === 'msgpack'
 }
 
-/** A body that ended every thread it was made on: too long for a text, or for a thread's memory. */
-function isUnencodable(error: unknown): error is WorkerLost {
+/** A body that no thread could make that has tried. */
+function isLost(error: unknown): error is WorkerLost {
   return error instanceof WorkerLost && error.tries > 0
+}
+
+/** A body that ended every thread it was made on: too long for a text, or for a thread's memory. Time alone proves nothing. */
+function isUnencodable(error: unknown): error is WorkerLost {
+  return isLost(error) && error.exit !== 'hang_killed'
 }
 
 function handles(leased: readonly LeasedGroup[]): { id: string; lease: string }[] {
