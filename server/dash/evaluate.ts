@@ -87,6 +87,8 @@ export function evaluate(expression: Expression, grid: readonly number[], sample
         const rows = rowsOf(one.of)
         return one.op === 'topk' ? topk(rows, one.parameter) : aggregated(one.op, one.by, rows)
       }
+      case 'or':
+        return either(rowsOf(one.left), rowsOf(one.right))
       case 'binary':
         return binary(one)
     }
@@ -193,6 +195,19 @@ export function evaluate(expression: Expression, grid: readonly number[], sample
   function filled(value: number): Float64Array {
     return new Float64Array(grid.length).fill(value)
   }
+}
+
+function either(left: readonly Row[], right: readonly Row[]): Row[] {
+  const others = new Map(right.map((row) => [textOf(row.labels), row]))
+  const kept = left.map(({ labels, values }) => {
+    const other = others.get(textOf(labels))
+    others.delete(textOf(labels))
+    return {
+      labels,
+      values: values.map((value, at) => (Number.isNaN(value) && other ? other.values[at]! : value)),
+    }
+  })
+  return [...kept, ...others.values()]
 }
 
 function mapped(rows: readonly Row[], change: (value: number) => number): Row[] {

@@ -136,6 +136,20 @@ describe('histogram_quantile', () => {
   })
 })
 
+test('or has of the right what the left has not at that moment', () => {
+  const given = samples({
+    told: [{ labels: {}, times: Float64Array.of(600), values: Float64Array.of(5) }],
+    step: [series({}, [100, 110, 120, 130])],
+  })
+  const [row, ...others] = evaluate(
+    parsePromql('step - (told or 0 * step)'),
+    [300, 600, 800],
+    given,
+  )
+  expect([...(row?.values ?? [])]).toEqual([110, 115, 115])
+  expect(others).toEqual([])
+})
+
 describe('operators', () => {
   // promql/testdata/operators.test: http_requests at 50m is 100 to 800 by job, instance and group.
   const labels = [
@@ -171,6 +185,18 @@ describe('operators', () => {
     ['avg by (group) (http_requests{group!="canary"})', [[{ group: 'production' }, 350]]],
     ['sum by (job) (http_requests) > 1000', [[{ job: 'app-server' }, 2600]]],
     ['2 ^ 3 ^ 2', [[{}, 512]]],
+    [
+      '(http_requests{group="canary"} + 1) or http_requests{instance="1"}',
+      [
+        [{ job: 'api-server', instance: '0', group: 'canary' }, 301],
+        [{ job: 'api-server', instance: '1', group: 'canary' }, 401],
+        [{ job: 'app-server', instance: '0', group: 'canary' }, 701],
+        [{ job: 'app-server', instance: '1', group: 'canary' }, 801],
+        [{ job: 'api-server', instance: '1', group: 'production' }, 200],
+        [{ job: 'app-server', instance: '1', group: 'production' }, 600],
+      ],
+    ],
+    ['http_requests{group="canary",instance="7"} or sum(http_requests)', [[{}, 3600]]],
     ['job:requests{job="app-server"}', [[{ job: 'app-server' }, 2600]]],
     ['topk(1, job:requests)', [[{ job: 'app-server' }, 2600]]],
     [

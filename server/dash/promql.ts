@@ -22,6 +22,8 @@ export type Expression =
   | { kind: 'call'; call: Call; arguments: Expression[] }
   /** `parameter` is the k of topk; `by` is null for one of everything. */
   | { kind: 'aggregate'; op: Aggregation; by: string[] | null; parameter: number; of: Expression }
+  /** What the left has at a moment, and of the right what it has not; all labels must be equal. */
+  | { kind: 'or'; left: Expression; right: Expression }
   /** `on` null: all labels must be equal. `many`: several on the left may meet one on the right. */
   | {
       kind: 'binary'
@@ -97,6 +99,8 @@ export function parsePromql(text: string): Expression {
     const left = parts[0]
     const right = parts.at(-1)
     const op = parts[1] && word(parts[1])
+    if (left && right && op === 'or' && !matching)
+      return { kind: 'or', left: expression(left), right: expression(right) }
     if (!left || !right || !op || !OPERATORS.includes(op) || matching?.getChild('GroupRight'))
       throw unknown(node)
     return {
@@ -166,6 +170,7 @@ export function seriesOf(expression: Expression): string[] {
       return expression.arguments.flatMap(seriesOf)
     case 'aggregate':
       return seriesOf(expression.of)
+    case 'or':
     case 'binary':
       return [...seriesOf(expression.left), ...seriesOf(expression.right)]
   }

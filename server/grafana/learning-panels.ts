@@ -84,8 +84,10 @@ export const LEARNING_ROWS: RowPlan[] = [
         'stat',
         'Steps since checkpoint',
         'short',
-        'Training steps that would be lost now; no data where the trainer has told of no checkpoint.',
-        ['max(paddock_trainer_step - paddock_trainer_checkpoint_step)'],
+        'Training steps that would be lost now; all of them where the trainer has told of no checkpoint.',
+        [
+          'max(paddock_trainer_step - (paddock_trainer_checkpoint_step or 0 * paddock_trainer_step))',
+        ],
         {
           below: 'green',
           steps: [
