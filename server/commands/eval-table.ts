@@ -31,7 +31,7 @@ function rates(
   const head = [
     byTask ? 'family or task' : 'family',
     byTask ? 'passed' : 'tasks',
-    'mean reward',
+    'mean over tasks',
     ...[`pass@${k}`, `pass^${k} all_passed`, `pass^${k} power`, `pass^${k} unbiased`],
   ]
   const line = (name: string, { tasks, mean, rates }: Means) => [

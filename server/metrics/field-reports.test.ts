@@ -74,7 +74,7 @@ test('M03: a mean over episodes and a mean over groups have each their name and 
   const panel = await panelOf(house, 'Reward mean and std')
   expect(panel.description).toMatch(/^Over scored episodes/)
   await expect
-    .poll(() => lastOf(house, panel.id, 'mean uneven'), { timeout: 30_000 })
+    .poll(() => lastOf(house, panel.id, 'mean uneven train'), { timeout: 30_000 })
     .toBeCloseTo(0.2, 9)
 })
 
