@@ -92,7 +92,7 @@ describe('a module that fails', () => {
   test.each([
     ['reset: (task) => ({ request: task.spec.request, f: () => 1 })', 'infra_env', 'plain data'],
     ['reset: async () => ({})', 'infra_env', 'user.reset must return at once'],
-    ['open: () => 7', 'infra_env', 'user.open must return a list of messages'],
+    ['open: () => 7', 'infra_env', 'user.open must return a list of at least one message'],
     ['anchor: () => null', 'infra_env', 'user.anchor must return a non-empty string'],
     ['reply: () => ({})', 'infra_env', 'user.reply must return'],
     ["reply: () => { throw Symbol('odd') }", 'infra_env', 'user.reply threw: Symbol(odd)'],
