@@ -139,6 +139,7 @@ beforeAll(async () => {
   models.listen(0, '127.0.0.1')
   await once(models, 'listening')
   house = await openHouse({
+    office: true,
     tokens: false,
     backends: { others: { dialect: 'vllm', url: others.url, model: 'other-8b' } },
     settings: {

@@ -23,6 +23,7 @@ let house: House
 let count = 0
 beforeAll(async () => {
   house = await openHouse({
+    office: true,
     simulator: { style: { format: 'hermes', thinking: false, mix: MIX } },
     settings: { environments: { lab: lab.module }, packs: [labPack] },
     // Takes ids and gives ids: it has no chat to be asked in.

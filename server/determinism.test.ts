@@ -35,6 +35,7 @@ interface Played {
 
 async function play(threads: number, atOnce: number, latency: string): Promise<Played> {
   const house = await openHouse({
+    office: true,
     simulator: {
       style: { format: 'hermes', thinking: false, mix: MIX },
       latency:

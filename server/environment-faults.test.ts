@@ -220,10 +220,10 @@ describe('E08: the scene of a seed does not depend on what was played before', (
   }
 
   test('alone, after 500 other resets, in all members, on every thread, and after a restart', async () => {
-    const first = await openHouse({ settings: { runtime: { threads: 1 } } })
+    const first = await openHouse({ office: true, settings: { runtime: { threads: 1 } } })
     const alone = await Promise.all(TASKS.map((task) => scenes(first, task, 42)))
     await first.close()
-    const second = await openHouse({ settings: { runtime: { threads: 2 } } })
+    const second = await openHouse({ office: true, settings: { runtime: { threads: 2 } } })
     try {
       await second.run({
         tasks: Array.from({ length: 40 }, (_, n) => ({ task: `arithmetic/sum-${n}`, seed: n })),

@@ -12,6 +12,7 @@ import { keptStreams } from './streams.testkit.ts'
 let house: House
 beforeAll(async () => {
   house = await openHouse({
+    office: true,
     tokens: false,
     simulator: { style: { format: 'hermes', thinking: false, mix: { correct: 1, wrong: 1 } } },
     // Fewer finished groups than there are tasks: what waits to be read must not stop an evaluation.

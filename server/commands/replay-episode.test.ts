@@ -67,7 +67,7 @@ test.each([
 
 test('an episode is found by its id, in the ledger and on the server that played it', async () => {
   const path = join(home, 'ledger')
-  const house = await openHouse({ tokens: false, settings: { ledger: { path } } })
+  const house = await openHouse({ office: true, tokens: false, settings: { ledger: { path } } })
   try {
     const { groups } = await house.run({
       tasks: [{ task: 'office/dev-05-share-the-right-file' }],

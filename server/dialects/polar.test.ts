@@ -74,6 +74,7 @@ beforeAll(async () => {
   const mix = { correct: 0.6, wrong: 0.4 }
   const style = { format: 'hermes' as const, thinking: false, mix }
   house = await openHouse({
+    office: true,
     simulator: { style, weightVersion: '4' },
     settings: { dialects: { polar: { batch: { groups: { attempts: 1 } } } } },
   })

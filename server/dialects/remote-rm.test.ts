@@ -26,7 +26,7 @@ beforeAll(async () => {
       JSON.stringify({ id, request: 'Measure it.', ...trouble }),
     )
   const settings = { environments: { lab: writeLab().module }, packs: [folder] }
-  house = await openHouse({ tokens: false, settings })
+  house = await openHouse({ office: true, tokens: false, settings })
 }, 60_000)
 afterAll(async () => {
   await house.close()

@@ -34,6 +34,7 @@ let house: House
 let usual: House
 function open(slime: JsonObject = {}): Promise<House> {
   return openHouse({
+    office: true,
     tokens: false,
     simulator: { style: { format: 'hermes', thinking: false, mix: { correct: 1, wrong: 1 } } },
     settings: {

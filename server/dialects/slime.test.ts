@@ -31,6 +31,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'paddock-slime-'))
   const mix = { correct: 0.5, wrong: 0.4, truncated: 0.1 }
   house = await openHouse({
+    office: true,
     simulator: { style: { format: 'hermes', thinking: false, mix }, weightVersion: '7' },
     settings: { dialects: { slime: { data_dir: folder, rollout_batch_size: 4 } } },
   })

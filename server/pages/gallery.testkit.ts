@@ -26,6 +26,7 @@ const MIX = {
 export async function openGallery(settings: JsonObject = {}): Promise<House> {
   const style = { format: 'hermes', thinking: true, mix: MIX } as const
   const house = await openHouse({
+    office: true,
     simulator: { style },
     settings: { dashboard: { interval_s: 1 }, ...settings },
   })

