@@ -9,6 +9,12 @@ import { addRunning } from './cli/running.ts'
 import { addServing } from './cli/serving.ts'
 import { VERSION } from './version.ts'
 
+// Whoever reads may have seen enough: `paddock ledger ls … | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0)
+  throw error
+})
+
 const json = wantsJson(process.argv)
 
 const program = new Command('paddock')

@@ -105,11 +105,6 @@ function refusal({ line, error }: Refused, number: number): object {
 
 /** Standard input to standard output; exit code 1 where a line could not be read. */
 export async function runLines(answer: Answer, options?: LineOptions): Promise<void> {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // The reader has gone (`| head`): nobody is left to answer.
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
   const unread = await answerLines(process.stdin, process.stdout, answer, options)
   if (unread > 0) process.exitCode = 1
 }

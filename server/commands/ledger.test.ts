@@ -23,7 +23,12 @@ afterEach(() => rmSync(folder, { recursive: true }))
 test('lists batches with how their groups stand and what is under way', async () => {
   await listLedger(folder, print)
   expect(printed()).toEqual([
-    { batch: 'kept', tasks: 4, groups: { acked: 1, ready: 1, leased: 1 }, episodes_under_way: 1 },
+    {
+      batch: 'kept',
+      tasks: 4,
+      groups: { acked: 1, ready: 1, leased: 1, under_way: 1 },
+      episodes_under_way: 1,
+    },
   ])
 })
 
@@ -34,6 +39,14 @@ test('shows a batch, a group and an episode; another id is an error', async () =
   expect(group.episodes).toHaveLength(2)
   expect(episode).toMatchObject({ id: 'kept.g1.e0', task: 'inline/kept-1', reward: 1 })
   await expect(showLedger(folder, 'nobody', print)).rejects.toThrow(/no batch, group or episode/)
+})
+
+test('a group that still plays, and an episode of it, has not finished', async () => {
+  for (const id of ['kept.g3', 'kept.g3.e1'])
+    await expect(showLedger(folder, id, print)).rejects.toThrow(
+      new RegExp(`${id} has not finished.*paddock ledger show .* kept`),
+    )
+  await expect(showLedger(folder, 'kept.g4', print)).rejects.toThrow(/no batch, group or episode/)
 })
 
 test('shows how each group of a batch stands, with its episodes', async () => {
@@ -67,6 +80,7 @@ test('a group whose bytes are no longer kept is shown from what happened to it',
   for (const key of ['group/kept/kept.g0', 'blob/kept.g0/kept.g0.e0', 'blob/kept.g0/kept.g0.e1'])
     await db.remove(key)
   await db.close()
+  await expect(showLedger(folder, 'kept.g0', print)).rejects.toThrow(/kept.g0 is no longer kept/)
   await showLedger(folder, 'kept', print)
   expect(printed()[0].groups[0]).toMatchObject({
     ...{ id: 'kept.g0', task: 'inline/kept-0', verdict: 'zero_variance', state: 'acked' },
@@ -127,7 +141,7 @@ test('compacts a folder that nobody has, and everything is still there', async (
   await listLedger(folder, print)
   expect(printed().at(-1)).toMatchObject({
     batch: 'kept',
-    groups: { acked: 1, ready: 1, leased: 1 },
+    groups: { acked: 1, ready: 1, leased: 1, under_way: 1 },
   })
 })
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { open as openLmdb } from 'lmdb'
 import { PaddockError } from '../../protocol/errors.ts'
 import type { GroupRecord } from '../../rollout/ports.ts'
-import { batchGroups } from '../ledger/batch-groups.ts'
+import { batchGroups, groupsUnderWay } from '../ledger/batch-groups.ts'
 import { exportRows } from '../ledger/export-rows.ts'
 import { lockFolder } from '../ledger/folder-lock.ts'
 import { keys, nameOf } from '../ledger/keys.ts'
@@ -37,6 +37,8 @@ export function listLedger(folder: string, print: Print = toStdout): Promise<voi
         const name = state ? (state.settlement ?? state.phase) : 'damaged'
         groups[name] = (groups[name] ?? 0) + 1
       }
+      const open = groupsUnderWay(ledger, batch)
+      if (open > 0) groups.under_way = open
       const playing = [...underWay].filter((episode) => episode.startsWith(`${batch}.g`)).length
       const tasks = ledger.json<BatchRecord>(key)?.entry.plan.tasks
       const size = Array.isArray(tasks) ? tasks.length : 0
@@ -60,10 +62,23 @@ export function showLedger(folder: string, id: string, print: Print = toStdout):
     const group = ledger.keys('group/').find((key) => nameOf(key) === id)
     if (group) return print(JSON.stringify(ledger.json<GroupRecord>(group)))
     const blob = ledger.bytes(keys.blob(id))
-    if (!blob) throw new PaddockError('not_found', `${folder}: no batch, group or episode ${id}`)
+    if (!blob) throw new PaddockError('not_found', `${folder}: ${whyMissing(ledger, folder, id)}`)
     const rowBytes = new DataView(blob.buffer, blob.byteOffset).getUint32(0, true)
     print(new TextDecoder().decode(blob.subarray(4 + rowBytes)))
   })
+}
+
+/** A group or an episode may be known by what happened to it alone. */
+function whyMissing(ledger: LedgerReader, folder: string, id: string): string {
+  const batch = /^(.+)\.g\d+(?:\.e\d+)?$/.exec(id)?.[1]
+  const entry = batch === undefined ? null : ledger.json<BatchRecord>(keys.batch(batch))?.entry
+  const groups = entry ? batchGroups(ledger, entry) : []
+  const group = groups.find((one) => one.id === id)
+  const episode = groups.flatMap(({ episodes }) => episodes).find((one) => one.id === id)
+  if (!group && !episode) return `no batch, group or episode ${id}`
+  if (group?.verdict ?? episode?.outcome)
+    return `${id} is no longer kept; paddock ledger show ${folder} ${batch} has what came of it`
+  return `${id} has not finished; paddock ledger show ${folder} ${batch} says how far it is`
 }
 
 /** Checks every record; true where all are what was written. */

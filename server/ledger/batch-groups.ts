@@ -49,6 +49,11 @@ export function batchGroups(ledger: LedgerReader, { id: batch, plan }: BatchEntr
   })
 }
 
+/** Groups that have begun and are not over. */
+export function groupsUnderWay(ledger: LedgerReader, batch: string): number {
+  return [...history(ledger, batch).values()].filter(({ verdict }) => verdict === null).length
+}
+
 /** What is known of each group by its place; one of which nothing is has not started. */
 function history(ledger: LedgerReader, batch: string): Map<number, Happened> {
   const groups = new Map<number, Happened>()
