@@ -160,6 +160,8 @@ export interface Ledger {
   peek(batch: string): Promise<Omit<LeasedGroup, 'lease'> | null>
   ack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
   nack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<AckResult[]>
+  /** Leases that reached nobody: their groups are ready again, and this was no delivery of them. */
+  takeBack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<void>
   /** Hands back every lease of a batch but those of `kept`, ids of leases. */
   reclaim(batch: string, kept: readonly string[]): Promise<void>
   /** A small value that must still be known after a restart, by name; null where none was kept. */

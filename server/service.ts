@@ -88,6 +88,8 @@ export interface Service {
   peek(batch: string, form: GroupForm): Promise<Uint8Array | null>
   ack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
   nack(batch: string, request: AckRequest): Promise<{ id: string; result: AckResult }[]>
+  /** Leases whose answer reached nobody: ready again, and not counted as handed out. */
+  takeBack(batch: string, leases: readonly { id: string; lease: string }[]): Promise<void>
   /**
    * Every finished group of the batch leaves the store without a lease of its trainer: acknowledged where it was taken on
    * another way, else handed back until it counts as undeliverable.

@@ -102,6 +102,9 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
       note('nack', batch, request)
       return request.groups.map(({ id }) => ({ id, result: 'nacked' }))
     },
+    async takeBack(batch, leases) {
+      note('takeBack', batch, leases)
+    },
     async reclaim(batch, kept) {
       note('reclaim', batch, kept)
     },

@@ -33,6 +33,8 @@ export interface SlimeBatches {
   lease(run: SlimeRun, room: number, form: SlimeForm): Promise<Leased>
   ack(handed: readonly HandedOut[]): Promise<void>
   nack(handed: readonly HandedOut[]): Promise<void>
+  /** Those of an answer that reached nobody. */
+  takeBack(handed: readonly HandedOut[]): Promise<void>
   /** Takes back leases of the run's batches that no answer of it has: the server died before it could note them. */
   reclaim(run: SlimeRun): Promise<void>
   /** Withdraws what plays; what has finished stays to be leased. */
@@ -50,13 +52,17 @@ const FLAT = new Set(['zero_variance'])
 const MACHINERY = new Set(['infra', 'timeout', 'aborted'])
 
 export function createSlimeBatches(service: Service): SlimeBatches {
-  const answer = async (how: 'ack' | 'nack', handed: readonly HandedOut[]) => {
+  const answer = async (how: 'ack' | 'nack' | 'takeBack', handed: readonly HandedOut[]) => {
     for (const batch of new Set(handed.map((group) => group.batch))) {
       const groups = handed
         .filter((group) => group.batch === batch)
         .map(({ id, lease }) => ({ id, lease }))
       for (let at = 0; at < groups.length; at += MAX_LEASE)
-        await known(() => service[how](batch, { groups: groups.slice(at, at + MAX_LEASE) }))
+        await known(async () => {
+          const some = groups.slice(at, at + MAX_LEASE)
+          if (how === 'takeBack') await service.takeBack(batch, some)
+          else await service[how](batch, { groups: some })
+        })
     }
   }
 
@@ -92,7 +98,7 @@ export function createSlimeBatches(service: Service): SlimeBatches {
       if (arrived.length === 0) return { body, heads, handed }
       await answer('ack', arrived)
       await answer(
-        'nack',
+        'takeBack',
         handed.filter((group) => !arrived.includes(group)),
       )
     }
@@ -134,6 +140,7 @@ export function createSlimeBatches(service: Service): SlimeBatches {
 
     ack: (handed) => answer('ack', handed),
     nack: (handed) => answer('nack', handed),
+    takeBack: (handed) => answer('takeBack', handed),
 
     async reclaim({ batches, answer }) {
       const kept = answer?.groups.map(({ lease }) => lease) ?? []

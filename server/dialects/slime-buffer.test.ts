@@ -66,6 +66,14 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
     },
     ack: answer('ack'),
     nack: answer('nack'),
+    async takeBack(batch, leases) {
+      groupsOf(batch)
+      for (const { id } of leases) {
+        told.push(`take back ${id}`)
+        leased.delete(id)
+        open.set(id, { batch, instance: Number(id.split('.g')[1]) })
+      }
+    },
     async reclaim(batch, kept) {
       for (const [id, group] of leased)
         if (group.batch === batch && !kept.includes(`lease of ${id}`)) {
@@ -183,7 +191,7 @@ describe('an answer', () => {
       await answered
       expect(await poll(app)).toEqual(['slime-1.0.g0'])
       expect(await poll(app)).toEqual(['slime-1.1.g0'])
-      expect(told).toEqual(['nack slime-1.0.g0', 'ack slime-1.0.g0'])
+      expect(told).toEqual(['take back slime-1.0.g0', 'ack slime-1.0.g0'])
     },
   )
 

@@ -207,7 +207,7 @@ export function createSlimeBuffer(
   async function catchUp(state: Current): Promise<{ next: Current; news: News }> {
     const { answer } = state.run
     const kept = answer === null || answer.phase === 'kept'
-    if (kept) await batches.nack(answer?.groups ?? [])
+    if (kept) await batches.takeBack(answer?.groups ?? [])
     else await batches.ack(answer.groups)
     const written = kept ? state.written : withoutGroups(state.written, answer.written)
     const polled = feed({ ...state, written }, { type: 'poll' })

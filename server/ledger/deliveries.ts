@@ -62,6 +62,7 @@ export interface Deliveries {
   giveUp(batch: string, group: string): Promise<void>
   peek(batch: string): Promise<KeptGroup | null>
   answer(kind: 'ack' | 'nack', batch: string, leases: readonly Named[]): Promise<AckResult[]>
+  takeBack(batch: string, leases: readonly Named[]): Promise<void>
   reclaim(batch: string, kept: readonly string[]): Promise<void>
   watch(batch: string, listener: () => void): () => void
   stop(): void
@@ -255,6 +256,12 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
         const results = await change(id, [...expired, ...events])
         return results.slice(expired.length).map((result) => result ?? 'unknown')
       })
+    },
+    async takeBack(id, leases) {
+      const events = leases.map(
+        ({ id: group, lease }): GroupEvent => ({ group, event: { type: 'takeBack', id: lease } }),
+      )
+      await inTurn(id, () => change(id, events))
     },
     async reclaim(id, kept) {
       await inTurn(id, async ({ leased, groups }) => {

@@ -46,6 +46,32 @@ test('a nack hands the group back at once; an ack with a lease that never was is
   expect(results).toEqual([null, 'nacked', 'unknown'])
 })
 
+test('a lease that reached nobody is taken back and does not count, however often', () => {
+  const events = Array.from({ length: 3 * MAX_DELIVERIES }, (_, k): LeaseEvent[] => [
+    lease(`${k}`),
+    { type: 'takeBack', id: `${k}` },
+  ]).flat()
+  const { state } = run(...events)
+  expect(state).toEqual(readyLease())
+  expect(leaseReducer(state, { type: 'ack', id: '0' }).result).toBe('unknown')
+})
+
+test('the last delivery can be taken back too; what was handed out before stays counted', () => {
+  const handedOut = Array.from({ length: MAX_DELIVERIES - 1 }, (_, k): LeaseEvent[] => [
+    lease(`${k}`),
+    { type: 'nack', id: `${k}` },
+  ]).flat()
+  const before = run(...handedOut).state
+  const after = run(...handedOut, lease('last'), { type: 'takeBack', id: 'last' }).state
+  expect(after).toEqual(before)
+})
+
+test('only the lease that is out can be taken back', () => {
+  expect(run(lease('a'), { type: 'takeBack', id: 'z' }).state.phase).toBe('leased')
+  const { state } = run(lease('a'), { type: 'ack', id: 'a' }, { type: 'takeBack', id: 'a' })
+  expect(state.settlement).toBe('acked')
+})
+
 test('a group that is never acknowledged is given up after its last delivery', () => {
   const events = Array.from({ length: MAX_DELIVERIES }, (_, k): LeaseEvent[] => [
     lease(`${k}`, k),
@@ -82,7 +108,7 @@ test('after any events the group is in one phase, and at most one ack ever count
   const id = fc.constantFrom('a', 'b', 'c')
   const event: fc.Arbitrary<LeaseEvent> = fc.oneof(
     fc.record({ type: fc.constantFrom('lease' as const, 'renew' as const), id, until: fc.nat(20) }),
-    fc.record({ type: fc.constantFrom('ack' as const, 'nack' as const), id }),
+    fc.record({ type: fc.constantFrom('ack' as const, 'nack' as const, 'takeBack' as const), id }),
     fc.record({ type: fc.constant('tick' as const), now: fc.nat(20) }),
     fc.record({ type: fc.constantFrom('stale' as const, 'lost' as const) }),
   )
@@ -98,6 +124,7 @@ test('after any events the group is in one phase, and at most one ack ever count
         expect(state.lease !== null).toBe(state.phase === 'leased')
         expect(state.settlement !== null).toBe(state.phase === 'settled')
         expect(state.delivery).toBeLessThanOrEqual(MAX_DELIVERIES)
+        expect(state.delivery).toBeGreaterThanOrEqual(state.phase === 'leased' ? 1 : 0)
       }
       expect(acked).toBe(state.settlement === 'acked' ? 1 : 0)
     }),

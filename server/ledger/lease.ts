@@ -7,7 +7,7 @@ export const MAX_DELIVERIES = 10
 
 export interface LeaseState {
   phase: 'ready' | 'leased' | 'settled'
-  /** How often the group was handed out. */
+  /** How often the group was handed out; what reached nobody was not. */
   delivery: number
   lease: { id: string; until: number } | null
   /** Leases that ran out or were handed back: an ack for one of them is late. */
@@ -20,7 +20,7 @@ export type LeaseEvent =
   | { type: 'renew'; id: string; until: number }
   | { type: 'stale' }
   | { type: 'lost' }
-  | { type: 'ack' | 'nack'; id: string }
+  | { type: 'ack' | 'nack' | 'takeBack'; id: string }
   | { type: 'tick'; now: number }
 
 export interface LeaseChange {
@@ -73,6 +73,14 @@ export function leaseReducer(state: LeaseState, event: LeaseEvent): LeaseChange 
       if (state.lease?.id === event.id)
         return { state: returned(state, 'nacked'), result: 'nacked' }
       return { state, result: strangersAck(state, event.id) }
+    // Nobody was told of the lease, so that nobody can acknowledge it later.
+    case 'takeBack':
+      return state.lease?.id === event.id
+        ? {
+            state: { ...state, phase: 'ready', lease: null, delivery: state.delivery - 1 },
+            result: null,
+          }
+        : { state, result: null }
   }
 }
 

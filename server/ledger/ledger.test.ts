@@ -111,6 +111,16 @@ describe.each(STORES)('the ledger over %s', (kind) => {
     expect(await ledger.lease('b', 1, 10, never)).toHaveLength(1)
   })
 
+  test('leases that reached nobody are ready again and not counted, for a new process too', async () => {
+    const ledger = await open()
+    await withReady(ledger, 'b', 2)
+    for (let time = 0; time < 12; time++)
+      await ledger.takeBack('b', handles(await ledger.lease('b', 1, 60, never)))
+    expect(ledger.deliveries('b')).toMatchObject({ ready: 2, leased: 0, nacked: 0 })
+    const leased = await (await again()).lease('b', 2, 60, never)
+    expect(leased.map(({ lease }) => lease.delivery)).toEqual([1, 1])
+  })
+
   test('leases that their holder has lost count of are ready at once, and those that it names stay out', async () => {
     const ledger = await open()
     await withReady(ledger, 'b', 3)

@@ -116,6 +116,7 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     peek: deliveries.peek,
     ack: (batch, leases) => deliveries.answer('ack', batch, leases),
     nack: (batch, leases) => deliveries.answer('nack', batch, leases),
+    takeBack: deliveries.takeBack,
     reclaim: deliveries.reclaim,
     watch: deliveries.watch,
     async note(name) {

@@ -60,6 +60,7 @@ export function measuredLedger(
     },
     ack: (...given) => timed('ack', ledger.ack(...given)),
     nack: (...given) => timed('nack', ledger.nack(...given)),
+    takeBack: (...given) => timed('nack', ledger.takeBack(...given)),
     forget(batch) {
       ready.delete(batch)
       return ledger.forget(batch)

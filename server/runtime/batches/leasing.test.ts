@@ -17,7 +17,11 @@ const group = (id: string, delivery: number) =>
   }) as unknown as LeasedGroup
 
 /** A ledger that hands out what `rounds` says, and metrics that write down what they are told. */
-function house(rounds: LeasedGroup[][], run: Pool['run'] = async () => new Uint8Array() as never) {
+function house(
+  rounds: LeasedGroup[][],
+  run: Pool['run'] = async () => new Uint8Array() as never,
+  onStep: (step: 'is leased' | 'is renewed') => void = () => {},
+) {
   const done: string[] = []
   const asked: number[] = []
   const told: string[] = []
@@ -29,13 +33,16 @@ function house(rounds: LeasedGroup[][], run: Pool['run'] = async () => new Uint8
   const ledger = {
     lease: async (_: string, max: number) => {
       asked.push(max)
+      onStep('is leased')
       return rounds.shift() ?? []
     },
     peek: async () => rounds.shift()?.[0] ?? null,
     giveUp: async (_: string, group: string) => void done.push(`give up ${group}`),
-    renew: async () => {},
+    renew: async () => onStep('is renewed'),
     ack: note('ack', 'acked'),
     nack: note('nack', 'nacked'),
+    takeBack: async (_: string, leases: readonly { id: string }[]) =>
+      void done.push(...leases.map(({ id }) => `take back ${id}`)),
     watch: () => () => {},
   } as unknown as Ledger
   const metrics = new Proxy({} as Metrics, {
@@ -97,6 +104,22 @@ test.each(['json', 'msgpack', { kind: 'slime', reward: 'reward', at: 0 }] as con
   },
 )
 
+test.each(['is leased', 'is encoded', 'is renewed'])(
+  'a lease whose asker goes away while it %s is taken back, and no group counts as handed out',
+  async (when) => {
+    const asker = new AbortController()
+    const leave = (now: string) => void (now === when && asker.abort())
+    const encode = (async () => {
+      leave('is encoded')
+      return new Uint8Array()
+    }) as unknown as Pool['run']
+    const { lease, done, told } = house([[group('a', 1), group('b', 1)]], encode, leave)
+    await lease('batch', WANTED, 'json', asker.signal)
+    expect(done).toEqual(['take back a', 'take back b'])
+    expect(told).not.toContain('leased')
+  },
+)
+
 test('groups that cannot be encoded together are handed out one by one from then on', async () => {
   const rounds = [[group('a', 1), group('b', 1)], [group('a', 2)], [group('b', 2)]]
   const { lease, done, asked } = house(rounds, failing([], 1))
@@ -104,7 +127,7 @@ test('groups that cannot be encoded together are handed out one by one from then
   const second = await lease('batch', WANTED, 'json', signal)
   expect([first, second].map(({ groups }) => groups[0]?.id)).toEqual(['a', 'b'])
   expect(asked).toEqual([16, 1, 1])
-  expect(done).toEqual(['nack a', 'nack b'])
+  expect(done).toEqual(['take back a', 'take back b'])
 })
 
 test('a group is not given up where no thread has tried to encode it', async () => {
@@ -112,7 +135,7 @@ test('a group is not given up where no thread has tried to encode it', async () 
     Promise.reject(new WorkerLost('crash', 'no worker thread starts', null))) as Pool['run']
   const { lease, done } = house([[group('a', 1)]], run)
   await expect(lease('batch', WANTED, 'json', signal)).rejects.toThrow('no worker thread starts')
-  expect(done).toEqual(['nack a'])
+  expect(done).toEqual(['take back a'])
 })
 
 test('a group whose encoding took too long is not given up: a busy machine takes as long', async () => {
@@ -121,7 +144,7 @@ test('a group whose encoding took too long is not given up: a busy machine takes
   const rounds = [[group('a', 1), group('b', 1)], [group('a', 2)]]
   const { lease, peek, done, told } = house([...rounds, [group('a', 3)]], run)
   await expect(lease('batch', WANTED, 'json', signal)).rejects.toThrow('took too long')
-  expect(done).toEqual(['nack a', 'nack b', 'nack a'])
+  expect(done).toEqual(['take back a', 'take back b', 'take back a'])
   await expect(peek('batch', 'json')).rejects.toThrow('took too long')
   expect(told).toEqual([])
 })

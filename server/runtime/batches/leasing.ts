@@ -11,7 +11,7 @@ import { type Pool, WorkerLost } from '../threads/pool.ts'
 import type { BatchRun } from './batch-run.ts'
 
 export interface Leasing
-  extends Pick<Service, 'lease' | 'waitReady' | 'peek' | 'ack' | 'nack' | 'letGo'> {
+  extends Pick<Service, 'lease' | 'waitReady' | 'peek' | 'ack' | 'nack' | 'takeBack' | 'letGo'> {
   /** The server stops: every lease that waits is answered, and none waits any more. */
   stop(): void
 }
@@ -82,7 +82,7 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
           continue
         }
         // Nobody has seen them: the next lease need not wait until these have run out.
-        await ledger.nack(id, handles(leased))
+        await ledger.takeBack(id, handles(leased))
         if (others.length === 0 || !isLost(error)) throw error
         oneByOne.add(id)
       }
@@ -158,14 +158,15 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
     async lease(id, request, form, signal, by = 'trainer') {
       const run = runOf(id)
       const { leased, groups, body } = await leaseEncoded(run, request, form, signal)
+      const leases = handles(leased)
+      if (leases.length > 0 && !signal.aborted) await ledger.renew(id, leases, request.lease_s)
+      const isGone = signal.aborted
+      if (isGone) await ledger.takeBack(id, leases)
       if (by === 'trainer') {
         metrics.trainerSeen(world.now())
-        metrics.trainerPolled(isNative(form) ? 'native' : 'slime', leased.length)
+        metrics.trainerPolled(isNative(form) ? 'native' : 'slime', isGone ? 0 : leased.length)
       }
-      tellLeased(run, leased)
-      const leases = handles(leased)
-      if (signal.aborted) await ledger.nack(id, leases)
-      else if (leases.length > 0) await ledger.renew(id, leases, request.lease_s)
+      if (!isGone) tellLeased(run, leased)
       return { body, groups: groups.map(({ head }) => head) }
     },
 
@@ -217,6 +218,11 @@ export function createLeasing(world: LeasingWorld, runOf: (id: string) => BatchR
       const results = await ledger.ack(id, groups)
       tellAcknowledged(results)
       return groups.map((group, index) => ({ id: group.id, result: results[index] ?? 'unknown' }))
+    },
+
+    async takeBack(id, leases) {
+      runOf(id)
+      await ledger.takeBack(id, leases)
     },
 
     async nack(id, { groups, reason }) {

@@ -226,6 +226,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     peek: leasing.peek,
     ack: leasing.ack,
     nack: leasing.nack,
+    takeBack: leasing.takeBack,
     letGo: leasing.letGo,
 
     async reclaim(id, kept) {
