@@ -90,6 +90,8 @@ export interface Resumed {
   batches: ResumedBatch[]
   /** Digest of every request that was ever submitted, by its batch's id. */
   submitted: Map<string, string>
+  /** Ids of batches whose record is not what was written: nothing of them can go on. */
+  damaged: Set<string>
   /** How often the ledger was opened before. */
   life: number
 }

@@ -126,8 +126,9 @@ function parseFile(path: string, text: string): JsonObject {
 
 /** The settings with every path made absolute; what has the wrong type is left for the schema to refuse. */
 function absolutePaths(settings: JsonObject, folder: string): JsonObject {
+  // An empty one would be the folder itself.
   const absolute = (value: JsonValue) =>
-    typeof value === 'string' ? resolve(folder, value) : value
+    typeof value === 'string' && value !== '' ? resolve(folder, value) : value
   const members = (value: JsonValue, change: (member: JsonValue) => JsonValue): JsonValue =>
     isPlainObject(value)
       ? Object.fromEntries(

@@ -81,6 +81,15 @@ test.each([
 })
 type Config = ReturnType<typeof loadConfig>
 
+test.each([
+  ['ledger.path', { ledger: { path: '' } }],
+  ['packs[0]', { packs: [''] }],
+  ['environments.mine', { environments: { mine: '' } }],
+  ['dialects.slime.data_dir', { dialects: { slime: { data_dir: '' } } }],
+])('an empty path is refused and not taken for the working folder: %s', (path, flags) => {
+  expect(() => loadConfig({ file: null, flags })).toThrow(path)
+})
+
 test('relative paths start at the folder of the file, those of a variable at the working folder', () => {
   const path = file(
     'packs: [packs/mine]\nenvironments: {mine: ./env.js}\nbackends: {main: {dialect: vllm, url: "http://b", model: m, model_dir: models/q}}',

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it, test } from 'vitest'
 import { type Simulator, startSimulator } from '../bench/simulator/server.ts'
 import { generateTask } from '../envs/arithmetic/tasks.ts'
@@ -336,6 +337,30 @@ const DEADLY = `export default {
   anchor: () => 'here',
 }
 `
+
+test(
+  'a batch whose record is damaged is told as lost, and its id is not taken for one that was accepted',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'paddock-damaged-'))
+    cpSync(FIXTURE, folder, { recursive: true })
+    const bytes = readFileSync(join(folder, 'data.mdb'))
+    const at = bytes.indexOf('"entry":{"id":"kept"') + 3
+    bytes[at] = (bytes[at] ?? 0) ^ 1
+    writeFileSync(join(folder, 'data.mdb'), bytes)
+    const town = await openTown(undefined, pathToFileURL(`${folder}/`))
+    for (const _ of ['at the start that finds it', 'at the next']) {
+      await expect(town.api.progress('kept')).rejects.toThrow(
+        /410 .*batch kept is lost: its record/,
+      )
+      const again = { id: 'kept', tasks: sums(1), group_size: 2, mode: 'eval' }
+      await expect(town.api.submit(again)).rejects.toThrow(/lost/)
+      await town.restart()
+    }
+    await town.api.submit({ id: 'fresh', tasks: sums(1), group_size: 2, mode: 'eval' })
+    expect(await drain(town, 'fresh')).toHaveLength(1)
+  },
+  LONG,
+)
 
 describe('a ledger that the first schema wrote', () => {
   test(

@@ -12,6 +12,8 @@ export interface Journal {
   read(episode: string, attempt: number): Uint8Array[]
   /** The attempt is over: what takes its replies away. */
   end(episode: string, attempt: number): Change[]
+  /** The episode's group is over: what takes away those of attempts that were never ended. */
+  drop(episode: string): Change[]
 }
 
 export function createJournal(store: Store, reader: Reader, { commit }: Writer): Journal {
@@ -49,6 +51,10 @@ export function createJournal(store: Store, reader: Reader, { commit }: Writer):
         key: keys.turn(episode, attempt, number),
         value: null,
       }))
+    },
+    drop(episode) {
+      const left = store.keys(keys.episodeTurns(episode))
+      return left.map((key) => ({ key, value: null }))
     },
   }
 }

@@ -21,6 +21,7 @@ export const keys = {
   turn: (episode: string, attempt: number, number: number) =>
     `turn/${episode}/${place(attempt)}/${place(number)}`,
   turns: (episode: string, attempt: number) => `turn/${episode}/${place(attempt)}/`,
+  episodeTurns: (episode: string) => `turn/${episode}/`,
   /** Groups that have left, in order: the first is the first whose bytes go. */
   gone: (number: number) => `gone/${place(number)}`,
   /** A record that is not what was written, under its own key. */

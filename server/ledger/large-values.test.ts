@@ -1,11 +1,22 @@
 // Values in files of their own: what a crash leaves behind, what goes with its record, and what a missing file is.
-import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { keys } from './keys.ts'
+import { readValue } from './large-values.ts'
 import { openLmdbStore } from './lmdb-store.ts'
 import { openLedgerReader } from './open-reader.ts'
-import { frame } from './record.ts'
+import { frame, unframe } from './record.ts'
 import type { Store } from './store.ts'
 
 const FILE_BYTES = 1000
@@ -121,6 +132,62 @@ test.each([
   expect(reader.bytes('a/1')).toBeNull()
   expect(reader.bytes('a/2')).toBeUndefined()
   await reader.close()
+})
+
+test.each([
+  ['a folder', (file: string) => mkdirSync(file)],
+  ['a circle of links', (file: string) => symlinkSync(file, file)],
+])('%s in a file’s place costs its record, and no start', async (_, replace) => {
+  await put('a/1', frame('a/1', large(1)))
+  await put('a/2', frame('a/2', large(2)))
+  const file = fileOf()
+  rmSync(file)
+  replace(file)
+  await reopen()
+  expect(store.get('a/1')).toEqual(new Uint8Array())
+  expect(unframe('a/2', store.get('a/2') ?? new Uint8Array())).toHaveLength(FILE_BYTES)
+})
+
+test('what has another name than ours stays where it is', async () => {
+  const others = ['.DS_Store', '12.bak', 'notes.txt', '1', '0000000000001']
+  for (const name of others) writeFileSync(join(folder, 'values', name), 'mine')
+  mkdirSync(join(folder, 'values', 'folder'))
+  await reopen()
+  expect(files().sort()).toEqual([...others, 'folder'].sort())
+})
+
+describe('a folder of files that', () => {
+  const refused = (words: RegExp) => {
+    expect(open).toThrow(words)
+    // Nothing is held that a second try needs.
+    expect(open).toThrow(words)
+  }
+
+  test('is gone from a ledger that may point into it is refused, and its records are whole when it is back', async () => {
+    await put(keys.clock, frame(keys.clock, large(7).subarray(1)))
+    await put('a/1', large(1))
+    await store.close()
+    renameSync(join(folder, 'values'), join(folder, 'away'))
+    refused(/ledger\.path: .*values cannot be used: it is gone/)
+    renameSync(join(folder, 'away'), join(folder, 'values'))
+    store = open()
+    expect(store.get('a/1')).toEqual(Buffer.from(large(1)))
+  })
+
+  test('is no folder is refused with a sentence', async () => {
+    await store.close()
+    rmSync(join(folder, 'values'), { recursive: true })
+    writeFileSync(join(folder, 'values'), 'mine')
+    refused(/ledger\.path: .*values cannot be used: ENOTDIR/)
+    rmSync(join(folder, 'values'))
+    store = open()
+  })
+})
+
+test('a record that goes while it is read is not there, and not a damaged one', () => {
+  const stored = [Uint8Array.from(Buffer.from('F000000000077')), undefined]
+  const db = { getBinary: () => stored[0], resetReadTxn: () => void stored.shift() }
+  expect(readValue(folder, db, 'a/1')).toBeUndefined()
 })
 
 test('what files take is counted, before and after a start', async () => {

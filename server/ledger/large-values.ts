@@ -1,6 +1,7 @@
 // Large values of the durable store, each in a file of its own: read when asked for, and in no map that the process keeps.
 import {
   closeSync,
+  existsSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -11,11 +12,17 @@ import {
 } from 'node:fs'
 import { open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { PaddockError } from '../../protocol/errors.ts'
+import { keys } from './keys.ts'
+import { SCHEMA_WITH_FILES, schemaOf } from './record.ts'
 import type { Change } from './store.ts'
 
 /** First byte of what stands in a large value's place; a record begins with another one. */
 const POINTER = 0x46
 const NAME_DIGITS = 12
+const NAME = new RegExp(`^\\d{${NAME_DIGITS}}$`)
+/** Errors of this process, not of a file: what cannot be read now can be read later. */
+const PASSING = ['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN']
 /** In front of a value: the length of its key (little-endian) and the key. */
 const HEAD_BYTES = 4
 /** lmdb takes no longer keys. */
@@ -34,7 +41,8 @@ export interface LargeValues {
 
 /**
  * Values of `largeBytes` and more of the store in `folder`. What was written there and never committed is deleted.
- * `get` gives what the store has at a key: a pointer, another value or nothing.
+ * `get` gives what the store has at a key: a pointer, another value or nothing. Throws PaddockError `invalid_config` where
+ * the folder of the files is gone or cannot be used.
  */
 export function openLargeValues(
   folder: string,
@@ -42,17 +50,16 @@ export function openLargeValues(
   get: (key: string) => Uint8Array | undefined,
 ): LargeValues {
   const values = valuesOf(folder)
-  mkdirSync(values, { recursive: true })
   const files = new Map<string, { name: string; bytes: number }>()
   const going = new Set<Promise<void>>()
   let next = 0
-  for (const name of readdirSync(values)) {
-    next = Math.max(next, Number(name) + 1 || 0)
+  for (const name of namesIn(values, schemaOf(get(keys.clock)))) {
+    next = Math.max(next, Number(name) + 1)
     const file = join(values, name)
     const key = keyIn(file)
-    const pointer = key === null ? undefined : get(key)
-    if (key !== null && pointer && nameAt(pointer) === name)
-      files.set(key, { name, bytes: statSync(file).size })
+    if (key === 'unreadable') continue
+    const pointer = get(key)
+    if (pointer && nameAt(pointer) === name) files.set(key, { name, bytes: statSync(file).size })
     else unlinkSync(file)
   }
 
@@ -108,16 +115,17 @@ interface Stored {
   resetReadTxn(): void
 }
 
-/** What a store in `folder` has at a key, from its file where it has one; of a file that is not there or cut, bytes that are no record. */
+/** What a store in `folder` has at a key, from its file where it has one; of a file that cannot be read or is cut, bytes that are no record. */
 export function readValue(folder: string, db: Stored, key: string): Uint8Array | undefined {
   const value = readNow(folder, db, key)
   if (value !== null) return value
   // A record that has just been changed takes its file with it: only what is missing anew is missing.
   db.resetReadTxn()
-  return readNow(folder, db, key) ?? new Uint8Array()
+  const anew = readNow(folder, db, key)
+  return anew === null ? new Uint8Array() : anew
 }
 
-/** Null where its file is not there. */
+/** Null where its file cannot be read. */
 function readNow(folder: string, db: Stored, key: string): Uint8Array | undefined | null {
   const stored = db.getBinary(key)
   const name = stored && nameAt(stored)
@@ -126,8 +134,27 @@ function readNow(folder: string, db: Stored, key: string): Uint8Array | undefine
     const bytes = readFileSync(join(valuesOf(folder), name))
     return bytes.subarray(HEAD_BYTES + (bytes.length < HEAD_BYTES ? 0 : bytes.readUInt32LE(0)))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    throw error
+    if (PASSING.includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    return null
+  }
+}
+
+/** Names of our files in the folder, which is made for a store that has none. Throws `invalid_config` where it cannot be used. */
+function namesIn(values: string, schema: number): string[] {
+  try {
+    if (!existsSync(values)) {
+      // Without its files each of their records would be set aside as damaged.
+      if (schema >= SCHEMA_WITH_FILES) throw new Error('it is gone, and large records lie in it')
+      mkdirSync(values)
+    }
+    // What has another name is somebody else's.
+    return readdirSync(values).filter((name) => NAME.test(name))
+  } catch (cause) {
+    throw new PaddockError(
+      'invalid_config',
+      `ledger.path: ${values} cannot be used: ${(cause as Error).message}; put it back as it was, or name another folder`,
+      { path: 'ledger.path', cause },
+    )
   }
 }
 
@@ -148,16 +175,20 @@ function headOf(key: string): Uint8Array {
   return head
 }
 
-/** Whose value lies in a file; null where the file was not even begun. */
-function keyIn(file: string): string | null {
+/** Whose value lies in a file; no key where the file was not even begun. */
+function keyIn(file: string): string | 'unreadable' {
   const head = Buffer.alloc(HEAD_BYTES + LONGEST_KEY)
-  const descriptor = openSync(file, 'r')
   try {
-    const read = readSync(descriptor, head)
-    if (read < HEAD_BYTES) return null
-    return head.subarray(HEAD_BYTES, Math.min(read, HEAD_BYTES + head.readUInt32LE(0))).toString()
-  } finally {
-    closeSync(descriptor)
+    const descriptor = openSync(file, 'r')
+    try {
+      const read = readSync(descriptor, head)
+      const end = read < HEAD_BYTES ? 0 : HEAD_BYTES + head.readUInt32LE(0)
+      return head.subarray(HEAD_BYTES, Math.min(read, end)).toString()
+    } finally {
+      closeSync(descriptor)
+    }
+  } catch {
+    return 'unreadable'
   }
 }
 

@@ -312,6 +312,18 @@ describe.each(STORES)('the ledger over %s', (kind) => {
       expect((await again()).resume().batches[0]?.damage).toContain('1 records')
     })
 
+    test('of a batch: it is named as lost, at every start from then on, and the others go on', async () => {
+      const ledger = await open()
+      await withReady(ledger, 'b', 1)
+      await withReady(ledger, 'c', 1)
+      await damage(keys.batch('b'))
+      for (const _ of [1, 2]) {
+        const { batches, damaged } = (await again()).resume()
+        expect([...damaged]).toEqual(['b'])
+        expect(batches.map(({ entry }) => entry.id)).toEqual(['c'])
+      }
+    })
+
     test('of a reply: it and those behind it are asked for again', async () => {
       const ledger = await open()
       await withReady(ledger, 'b', 0)
@@ -330,6 +342,16 @@ describe.each(STORES)('the ledger over %s', (kind) => {
       await bench.store.commit([{ key: keys.blob('b.g0.e0'), value: other }])
       expect(ids(await ledger.lease('b', 2, 60, never))).toEqual(['b.g1'])
     })
+  })
+
+  test('replies of an attempt that never ended go with its group', async () => {
+    const ledger = await open()
+    await ledger.submit({ id: 'b', request: '{}', digest: 'd', plan: {} })
+    for (let k = 0; k < 3; k++) await ledger.turn(place('b'), 1, Uint8Array.of(k))
+    // The server that finds them plays nothing of the batch: it never reads them.
+    const after = await again()
+    await after.settle('b', [settledOf('b', 0)], () => {})
+    expect(bench.store.keys('turn/')).toEqual([])
   })
 
   test('a record of a newer schema is refused with a sentence', async () => {

@@ -105,7 +105,11 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
         standings: new Map(groups.map((group) => [group.record.id, firstStanding(group)])),
         changes: groups.flatMap(({ record, event }) => {
           const key = keys.group(id, record.id)
-          return [{ key, value: frameJson(key, record) }, eventChange(id, event)]
+          return [
+            { key, value: frameJson(key, record) },
+            eventChange(id, event),
+            ...record.episodes.flatMap((episode) => journal.drop(episode.id)),
+          ]
         }),
         apply,
       }))

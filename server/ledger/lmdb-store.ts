@@ -34,7 +34,13 @@ export function openLmdbStore(
   })
   const file = join(folder, 'data.mdb')
   const { ino } = statSync(file)
-  const large = openLargeValues(folder, fileBytes, (key) => db.getBinary(key))
+  const large = openedOr(
+    () => openLargeValues(folder, fileBytes, (key) => db.getBinary(key)),
+    () => {
+      unlock()
+      db.close().catch(() => {})
+    },
+  )
   let queue: Waiting[] = []
   let failure: StoreFailed | null = null
   let writing: Promise<void> | null = null
@@ -91,6 +97,16 @@ export function openLmdbStore(
       await db.close().catch(() => {})
       unlock()
     },
+  }
+}
+
+/** What was opened before does not stay open. */
+function openedOr<T>(open: () => T, giveBack: () => void): T {
+  try {
+    return open()
+  } catch (error) {
+    giveBack()
+    throw error
   }
 }
 

@@ -2,11 +2,10 @@
 import { crc32 } from 'node:zlib'
 import { PaddockError } from '../../protocol/errors.ts'
 
-/**
- * Version of all that the ledger writes. It grows when a record changes its meaning or its place; older ones stay
- * readable. Since 2 large records lie in files.
- */
+/** Version of all that the ledger writes. It grows when a record changes its meaning or its place; older ones stay readable. */
 const SCHEMA = 2
+/** From here on large records lie in files. */
+export const SCHEMA_WITH_FILES = 2
 
 const MARK = 0x50
 const HEAD_BYTES = 6
@@ -35,6 +34,11 @@ export function unframe(key: string, framed: Uint8Array): Uint8Array | null {
       { path: 'ledger.path' },
     )
   return bytes
+}
+
+/** Of what wrote a record; 0 where there is none. */
+export function schemaOf(framed: Uint8Array | undefined): number {
+  return framed?.[1] ?? 0
 }
 
 export function frameJson(key: string, value: unknown): Uint8Array {

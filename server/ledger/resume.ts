@@ -44,10 +44,16 @@ export interface ReadLedger {
 export function readLedger(store: Store, reader: Reader): ReadLedger {
   const clock = reader.json<ClockRecord>(keys.clock)
   const life = clock ? clock.life + 1 : 0
-  const resumed: Resumed = { batches: [], submitted: new Map(), life }
+  // Set aside by a server before this one.
+  const aside = store.keys(keys.bad('batch/')).map(nameOf)
+  const resumed: Resumed = { batches: [], submitted: new Map(), damaged: new Set(aside), life }
   for (const key of store.keys('submitted/'))
     resumed.submitted.set(nameOf(key), reader.json<string>(key) ?? '')
-  const kept = store.keys('batch/').flatMap((key) => reader.json<BatchRecord>(key) ?? [])
+  const kept = store.keys('batch/').flatMap((key) => {
+    const record = reader.json<BatchRecord>(key)
+    if (!record) resumed.damaged.add(nameOf(key))
+    return record ?? []
+  })
   const shelves = kept
     .sort((a, b) => a.at - b.at)
     .map(({ entry }) => {

@@ -58,6 +58,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const submitted = new Map<string, string>()
   /** Batches that are being planned: the same id twice at once is one batch. */
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
+  /** Batches whose record in the ledger is damaged. */
+  const damaged = new Set<string>()
   let draining = false
   const planWorld = {
     backends: config.backends,
@@ -77,6 +79,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
 
   function runOf(id: string): BatchRun {
     const run = runs.get(id)
+    if (!run && damaged.has(id)) throw lost(id)
     if (!run && submitted.has(id))
       throw new PaddockError('gone', `batch ${id} was done long ago; only its id is known`)
     if (!run) throw new PaddockError('not_found', `no batch ${id}`)
@@ -144,7 +147,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       board.restore(backend, known)
       if (known.version !== null) metrics.policyVersion(known.version)
     }
-    const { batches, submitted: ids, life } = ledger.resume()
+    const { batches, submitted: ids, damaged: lostOnes, life } = ledger.resume()
+    for (const id of lostOnes) damaged.add(id)
     for (const [id, asked] of ids) submitted.set(id, asked)
     for (const { entry, events, damage } of batches) {
       const { plan, obstacle } = await restorePlan(entry, planWorld)
@@ -163,6 +167,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     restore,
     async submit(request) {
       const id = request.id ?? `b-${randomUUID()}`
+      if (damaged.has(id)) throw lost(id)
       const text = JSON.stringify(request)
       const asked =
         text.length < LARGE_REQUEST
@@ -325,6 +330,14 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       else await Promise.all([...runs.values()].map((run) => run.cancel()))
     },
   }
+}
+
+function lost(id: string): PaddockError {
+  return new PaddockError(
+    'gone',
+    `batch ${id} is lost: its record in the ledger is damaged; submit its tasks under another id`,
+    { path: 'id' },
+  )
 }
 
 function accepted(request: BatchRequest, id: string) {
