@@ -44,6 +44,14 @@ test('the url holds the port that was taken', async () => {
   expect((await fetch(`${url}/healthz`)).status).toBe(200)
 })
 
+test('a connection is kept longer than clients keep theirs: whoever closes first cuts a request off that is on its way', async () => {
+  const { url } = await start()
+  const { headers } = await fetch(`${url}/livez`)
+  // httpx keeps a connection that nothing happens on for 5 s, aiohttp for 15, Go for 90 but asks again by itself.
+  const [, seconds] = /timeout=(\d+)/.exec(headers.get('keep-alive') ?? '') ?? []
+  expect(Number(seconds)).toBeGreaterThan(60)
+})
+
 test('a taken port is refused with its address and number', async () => {
   const { url } = await start()
   const port = Number(new URL(url).port)

@@ -27,14 +27,16 @@ export interface Listener {
   close(graceMs: number): Promise<void>
 }
 
-/** Against senders that drip: Node's own defaults are 60 s, 300 s and a look every 30 s. */
 const TIME_LIMITS = {
+  // Against senders that drip: Node's own defaults are 60 s, 300 s and a look every 30 s.
   headersTimeout: 10_000,
   requestTimeout: 60_000,
   connectionsCheckingInterval: 1_000,
+  // Node's 5 s are those of many a client: one that sends just then finds its connection closed, and no POST is sent again.
+  keepAliveTimeout: 75_000,
 }
 
-// A connection whose last answer is out stays open for keepAliveTimeout (5 s) unless swept.
+// A connection whose last answer is out stays open for keepAliveTimeout unless swept.
 const SWEEP_MS = 50
 
 /** Throws PaddockError `invalid_config` naming address and port where the port cannot be had. */
