@@ -156,6 +156,8 @@ async function subjectOf(
     toolFormat: backend.tool_format ?? 'hermes',
     thinking: backend.thinking ?? 'none',
     logprobsMode: backend.logprobs_mode,
+    modelDir: backend.model_dir !== undefined,
+    weightInfo: backend.weight_info,
     episodeTokens,
     batchEpisodes,
   }

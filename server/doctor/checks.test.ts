@@ -28,6 +28,7 @@ const EVIDENCE: Evidence = {
     ...{ backend: 'main', dialect: 'vllm', mode: 'chat', model: 'm', stream: false },
     ...{ firstPrompt: 'template', toolFormat: 'hermes', thinking: 'none' },
     ...{ logprobsMode: 'unknown', episodeTokens: 100, batchEpisodes: 256 },
+    ...{ modelDir: false, weightInfo: false },
   },
   engine: { kind: null, release: null, models: ['m'], maxModelLen: 1000, weightVersion: null },
   endpoints: [
@@ -199,7 +200,48 @@ describe('checks', () => {
     const text = { ...one, samples: 0, drift: {} }
     expect(detail('tape', { episodes: { played: [text], wallSeconds: 1 } })).toMatchObject({
       status: 'not_checked',
+      detail: 'no model_dir, no tape',
     })
+    const broken = { ...text, outcome: 'contract_violation', scored: false }
+    const subject = { ...EVIDENCE.subject, modelDir: true }
+    expect(
+      detail('tape', { subject, episodes: { played: [broken], wallSeconds: 1 } }),
+    ).toMatchObject({
+      status: 'not_checked',
+      detail: 'no episode has a tape; t: contract_violation',
+    })
+  })
+
+  it('a version that replies do not tell is in no sample without weight_info', () => {
+    const silent = EVIDENCE.warm.map((probe) => {
+      const strict = { ...(probe.strict as Completion), version: null }
+      return { ...probe, strict, loose: strict }
+    })
+    const engine = { ...EVIDENCE.engine, weightVersion: '0' }
+    const asked = { status: 'healthy', detail: expect.stringMatching(/version: 0\b/) }
+    expect(detail('version', { warm: silent, engine })).toMatchObject({
+      ...asked,
+      detail: expect.stringContaining('no reply does: without weight_info samples have no version'),
+    })
+    const subject = { ...EVIDENCE.subject, weightInfo: true }
+    const around = detail('version', { warm: silent, engine, subject })
+    expect(around).toMatchObject(asked)
+    expect(around).not.toMatchObject({ detail: expect.stringContaining('without') })
+  })
+
+  it('costs are plain numbers, however small or large', () => {
+    const ok: SampleEpisode = {
+      ...{ task: 't', outcome: 'ok', reason: null, scored: true, turns: 2, samples: 1 },
+      ...{ promptTokens: 9e6, completionTokens: 1e6, seconds: 1, drift: {} },
+    }
+    for (const [wallSeconds, told] of [
+      [0.000_001, '0.0 s'],
+      [0.012, '3.1 s'],
+      [0.39, '100 s'],
+    ] as const)
+      expect(detail('cost', { episodes: { played: [ok], wallSeconds } })).toMatchObject({
+        detail: `1 played, 1 scored; 256 episodes would cost 2560 M tokens (256 M sampled) and ${told}, 1 at a time`,
+      })
   })
 
   it('more than half of the episodes without a reward are a finding; else the batch has its price', () => {

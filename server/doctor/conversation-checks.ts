@@ -81,11 +81,15 @@ export function checkReasoning({ reasoning, subject, toolTurns }: Evidence): Ver
 }
 
 /** Of the sample episodes: each prompt must begin with all that was sampled before it. */
-export function checkTape({ episodes }: Evidence): Verdict {
+export function checkTape({ episodes, subject }: Evidence): Verdict {
   if (!episodes) return notChecked(NOT_YET)
   if (episodes.played.length === 0) return notChecked(NOT_ASKED)
   const taped = episodes.played.filter(({ samples }) => samples > 0)
-  if (taped.length === 0) return notChecked('no model_dir, no tape')
+  if (taped.length === 0 && !subject.modelDir) return notChecked('no model_dir, no tape')
+  if (taped.length === 0) {
+    const [{ task, outcome }] = episodes.played as [SampleEpisode]
+    return notChecked(`no episode has a tape; ${task}: ${outcome}`)
+  }
   const cuts = DRIFT_CAUSES.flatMap((cause) => {
     const count = taped.reduce((sum, { drift }) => sum + (drift[cause] ?? 0), 0)
     return count > 0 ? `${count} by ${cause}` : []
@@ -159,7 +163,15 @@ function mean(played: readonly SampleEpisode[], value: (one: SampleEpisode) => n
 }
 
 const million = (count: number): string =>
-  count < 1e6 ? String(Math.round(count)) : `${(count / 1e6).toPrecision(3)} M`
+  count < 1e6 ? String(Math.round(count)) : `${plain(count / 1e6, 3)} M`
 
 const seconds = (count: number): string =>
-  count < 120 ? `${count.toPrecision(2)} s` : `${Math.round(count / 60)} min`
+  count < 120 ? `${plain(count, 2)} s` : `${Math.round(count / 60)} min`
+
+/** Never in powers of ten; below 1 with one decimal. */
+const plain = (count: number, digits: number): string =>
+  count < 1
+    ? count.toFixed(1)
+    : count < 10 ** (digits - 1)
+      ? count.toPrecision(digits)
+      : String(Math.round(count))

@@ -11,3 +11,11 @@ test('the table of findings in docs/doctor.md is that of the code', () => {
   )
   expect(rows).toEqual(told)
 })
+
+test('a page or a table that a finding sends to is there', () => {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
+  for (const { mend } of Object.values(FINDINGS))
+    for (const [, title] of mend.matchAll(/“([^”]+)” in README\.md/g))
+      expect(readme).toContain(`\n## ${title}\n`)
+  expect(FINDINGS.episodes_fail.mend).toContain('“What ends how” in README.md')
+})

@@ -63,7 +63,8 @@ async function examined(
   const subject: Subject = {
     ...{ backend: 'main', dialect, mode, model: 'qwen3-8b', stream: false },
     ...{ firstPrompt: 'template', toolFormat: 'hermes', thinking: 'none' },
-    ...{ logprobsMode: 'unknown', episodeTokens: 16_384, batchEpisodes: 256, ...some },
+    ...{ logprobsMode: 'unknown', modelDir: files === 'with', weightInfo: false },
+    ...{ episodeTokens: 16_384, batchEpisodes: 256, ...some },
   }
   const patient = {
     ...{

@@ -116,12 +116,16 @@ function comparable(a: readonly Completion[], b: readonly Completion[]): [number
 
 const prefixKey = (ids: Int32Array, at: number): string => ids.subarray(0, at + 1).join()
 
-export function checkVersion({ warm, engine }: Evidence): Verdict {
+export function checkVersion({ warm, engine, subject }: Evidence): Verdict {
   const readable = warm.flatMap(({ strict, loose }) => [strict, loose]).filter(isCompletion)
   const version = readable.find((one) => one.version !== null)?.version
   if (version !== undefined) return healthy(`every reply tells its version: ${version}`)
   if (engine.weightVersion !== null)
-    return healthy(`asked for, the engine tells its version: ${engine.weightVersion}`)
+    return healthy(
+      subject.weightInfo
+        ? `asked around each completion, the engine tells its version: ${engine.weightVersion}`
+        : `asked for, the engine tells its version: ${engine.weightVersion}; no reply does: without weight_info samples have no version`,
+    )
   if (readable.length === 0) return notChecked(NO_REPLY)
   return found('no_version', 'neither replies nor the engine tell the version of the weights')
 }

@@ -18,6 +18,10 @@ export interface Subject {
   firstPrompt: 'template' | 'tokenize'
   /** What the settings say of the log-probabilities. */
   logprobsMode: LogprobsMode
+  /** Whether the model's files are at hand. */
+  modelDir: boolean
+  /** Whether the engine is asked for its version around each completion. */
+  weightInfo: boolean
   /** Sampled tokens of one episode at most. */
   episodeTokens: number
   /** Episodes of the batch whose cost is estimated. */

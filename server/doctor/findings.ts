@@ -116,7 +116,7 @@ export const FINDINGS = {
   },
   episodes_fail: {
     why: 'Episodes that end without a reward cost GPU time and train nothing.',
-    mend: 'Mend the cause that is named; docs/runbooks has a page for each outcome.',
+    mend: 'Mend the cause that is named; the table “What ends how” in README.md has each outcome.',
   },
 } as const satisfies Record<string, FindingText>
 
