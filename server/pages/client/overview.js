@@ -30,7 +30,7 @@ function draw(main, batches, figures) {
         h(
           'p.note',
           {},
-          'As the dashboard has them: training groups, over five minutes, at the last moment in the past hour at which there were any.',
+          'As the dashboard has them: training groups, each over the span of its panel there, at the last moment in the past hour at which there were any.',
         ),
       ]),
     h('section', { 'aria-labelledby': 'list' }, [

@@ -17,15 +17,14 @@ export function askedTotals(
   )
 }
 
-/** By kind, `one` and `times` the other. */
-export function addTotals(one: Totals = {}, other: Totals = {}, times: 1 | -1 = 1): Totals {
+/** By kind. */
+export function addTotals(one: Totals = {}, other: Totals = {}): Totals {
   const sum = { ...one }
   for (const [name, added] of Object.entries(other)) {
     const before = sum[name as Kind] ?? NOTHING
     const keys = Object.keys(NOTHING) as (keyof AskedTotal)[]
     sum[name as Kind] = Object.fromEntries(
-      // Seconds that were added up in another order differ in their last digits.
-      keys.map((key) => [key, Math.max(0, before[key] + times * added[key])]),
+      keys.map((key) => [key, before[key] + added[key]]),
     ) as unknown as AskedTotal
   }
   return sum
@@ -34,13 +33,10 @@ export function addTotals(one: Totals = {}, other: Totals = {}, times: 1 | -1 = 
 /** Those of which there is anything, as a part of a cost. */
 export function askedPart(totals: Totals): Pick<GroupCost, 'asked'> {
   const some = Object.entries(totals).filter(
-    ([, { requests, kept, seconds }]) => requests + kept > 0 || seconds > ROUNDING_S,
+    ([, { requests, kept, seconds }]) => requests + kept > 0 || seconds > 0,
   )
   return some.length === 0 ? {} : { asked: Object.fromEntries(some) }
 }
-
-/** No wait is this short; a difference of two sums may be. */
-const ROUNDING_S = 1e-9
 
 const NOTHING: AskedTotal = {
   requests: 0,

@@ -42,7 +42,7 @@ export function groupProgress(
       dropped: costOf(
         settled.filter(({ settled }) => settled?.as === 'dropped' && !settled.replaced),
       ),
-      retried: lessFinal(settled),
+      retried: costOf(settled.map(({ retriedCost }) => ({ cost: retriedCost }))),
     },
     mean_group_reward: meanOf(settled.flatMap((group) => meanOf(rewardsOf(group)) ?? [])),
     mean_seconds: {
@@ -72,23 +72,6 @@ function costOf(groups: readonly Pick<GroupRun, 'cost'>[]): GroupCost {
 
 function askedOf(groups: readonly Pick<GroupRun, 'cost'>[]): NonNullable<GroupCost['asked']> {
   return groups.reduce((sum, { cost }) => addTotals(sum, cost.asked), {})
-}
-
-/** All that was spent, less what each member's last attempt took. */
-function lessFinal(groups: readonly GroupRun[]): GroupCost {
-  const all = costOf(groups)
-  const final = costOf(
-    groups.flatMap(({ results }) =>
-      [...results.values()].flatMap(({ cost }) => (cost ? [{ cost }] : [])),
-    ),
-  )
-  return {
-    prompt_tokens: all.prompt_tokens - final.prompt_tokens,
-    completion_tokens: all.completion_tokens - final.completion_tokens,
-    // Sums in another order differ in their last digits.
-    seconds: Math.max(0, all.seconds - final.seconds),
-    ...askedPart(addTotals(all.asked, final.asked, -1)),
-  }
 }
 
 /** Of its scored members. */

@@ -64,6 +64,8 @@ export interface GroupRun {
   /** Attempts that failed and were tried again, by outcome. */
   retried: Partial<Record<EpisodeOutcome, number>>
   cost: GroupCost
+  /** The part of it that went to attempts after which another one was made. */
+  retriedCost: GroupCost
   /** Over all attempts, as the cost is. */
   counts: TurnCounts
   /** Of the batch's sampling. */
@@ -114,6 +116,7 @@ export function newGroupRun(
     last: Promise.resolve(),
     retried: {},
     cost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
+    retriedCost: { prompt_tokens: 0, completion_tokens: 0, seconds: 0 },
     counts: NO_COUNTS,
     temperature: plan.policy.sampling.temperature,
     startedAt: null,
@@ -154,12 +157,9 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
       const { index, attempt, end } = event
       const { cost, outcome } = end
       group.begun.delete(index)
-      group.cost.prompt_tokens += cost.prompt_tokens
-      group.cost.completion_tokens += cost.completion_tokens
-      group.cost.seconds += cost.seconds
-      if (cost.asked) group.cost.asked = addTotals(group.cost.asked, cost.asked)
+      spend(group.cost, cost)
       if (end.header) group.counts = sumCounts([group.counts, end.header])
-      group.results.set(index, { ...end, attempt })
+      setResult(group, index, { ...end, attempt })
       group.state = groupReducer(group.state, { type: 'end', index, outcome })
       if (group.state.members[index]?.phase === 'waiting')
         group.retried[outcome] = (group.retried[outcome] ?? 0) + 1
@@ -181,12 +181,26 @@ export function applyEvent(group: GroupRun, event: GroupRunEvent, at: number): v
   }
 }
 
+function spend(sum: GroupCost, cost: GroupCost): void {
+  sum.prompt_tokens += cost.prompt_tokens
+  sum.completion_tokens += cost.completion_tokens
+  sum.seconds += cost.seconds
+  if (cost.asked) sum.asked = addTotals(sum.asked, cost.asked)
+}
+
+/** Where there was one, its attempt was not the member's last. */
+function setResult(group: GroupRun, index: number, result: Result): void {
+  const before = group.results.get(index)?.cost
+  if (before) spend(group.retriedCost, before)
+  group.results.set(index, result)
+}
+
 /** Every member that has not ended ends as `infra_worker`, with the words of the fault. */
 export function endByFault(group: GroupRun, reason: string): void {
   group.fault = reason
   for (const { index, attempt, phase } of group.state.members)
     if (phase !== 'ended')
-      group.results.set(index, { attempt, outcome: 'infra_worker', reason, header: null })
+      setResult(group, index, { attempt, outcome: 'infra_worker', reason, header: null })
   group.state = allEnded(group.state, 'infra_worker')
 }
 
