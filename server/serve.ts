@@ -12,7 +12,7 @@ import { openLedger } from './ledger/open-ledger.ts'
 import type { Listener } from './listen.ts'
 import { measuredBeside } from './metrics/measured-beside.ts'
 import { measuredLedger } from './metrics/measured-ledger.ts'
-import { createMetrics, type Metrics } from './metrics/metrics.ts'
+import { createMetrics, type Metrics, type MetricsSources } from './metrics/metrics.ts'
 import { createBeside } from './runtime/asking/beside.ts'
 import { createGraders } from './runtime/asking/graders.ts'
 import { createGuardedHttp } from './runtime/asking/guarded-url.ts'
@@ -113,7 +113,7 @@ async function build(
       node: process.version,
     }
     let socketBytes = () => 0
-    const metrics: Metrics = createMetrics(lists, {
+    const sources: MetricsSources = {
       pool: () => pool.stats(),
       queueDepth: () => ({ episodes: scheduler.waiting(), ...kept.standing() }),
       oldest: () => ({ episode: scheduler.oldest(), ready: kept.oldestReady() }),
@@ -122,7 +122,12 @@ async function build(
       backendInFlight: (backend) => client.inFlight(backend),
       socketBytes: () => socketBytes(),
       store: () => kept.volume(),
-    })
+    }
+    const metrics: Metrics = createMetrics(lists, sources, undefined, (backend, silence) =>
+      silence
+        ? log.warn({ backend, ...silence }, 'a backend gives no tokens')
+        : log.warn({ backend }, 'a backend gives tokens again'),
+    )
     const hooks = {
       onFailure(error: Error) {
         log.fatal({ err: error }, `${error.message}; nothing more is taken, and the server ends`)
@@ -165,7 +170,8 @@ async function build(
       onUndeliverable: (group, reason) =>
         log.error({ group, reason }, 'no body can be made of a group, and it is given up'),
     })
-    await rollouts.restore()
+    const recovered = await rollouts.restore()
+    if (recovered.batches > 0) log.info(recovered, 'what the ledger has was taken up')
     const dashboard = openBoard(
       config.dashboard,
       metrics.samples,

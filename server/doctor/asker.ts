@@ -29,6 +29,7 @@ export function createAsker(
   const hooks = {
     backendTry: unheard,
     backendAsked: unheard,
+    backendLeftAlone: unheard,
     backendRetry: unheard,
     breaker: unheard,
     retryBudget: unheard,

@@ -30,7 +30,8 @@ async function watched(answer: Answer) {
     server.close()
   })
   const lists = { env: ['office'], backend: ['main'], component: {}, version: '1', node: 'v20' }
-  const metrics = createMetrics(lists, {
+  const told: [string, string | null][] = []
+  const sources = {
     pool: () => ({
       threads: 1,
       busy: 0,
@@ -46,13 +47,17 @@ async function watched(answer: Answer) {
     backendInFlight: () => 0,
     socketBytes: () => 0,
     store: () => null,
-  })
+  }
+  const metrics = createMetrics(lists, sources, undefined, (backend, silence) =>
+    told.push([backend, silence?.last ?? null]),
+  )
   const { port } = server.address() as AddressInfo
   const client = clientOf({ main: backendAt([`http://127.0.0.1:${port}`]) }, metrics)
   closing.push(() => client.close())
   return {
     now,
     metrics,
+    told,
     ask: (signal = new AbortController().signal, ms = 20_000) =>
       client.ask(requestTo('main'), performance.now() + ms, signal),
     async up() {
@@ -82,6 +87,39 @@ test('a backend is down once three requests have come to nothing, and up with th
   now.answer = fine
   await ask()
   expect(await up()).toBe(true)
+})
+
+test('a backend whose breaker opens while its requests still wait is down, and refused requests leave it so', async () => {
+  const { now, metrics, ask, up, told } = await watched(fine)
+  // So that each of those to come may be tried again.
+  for (let count = 0; count < 100; count++) await ask()
+  now.answer = (response) => void response.socket?.destroy()
+  const before = Date.now() / 1000
+  const withdrawn = new AbortController()
+  const waiting = Array.from({ length: 12 }, () => ask(withdrawn.signal, 600_000))
+  await expect.poll(up, { timeout: 4000 }).toBe(false)
+  // None of them has come to its end: they wait for the breaker.
+  const since = metrics.backendsDown().get('main')
+  expect(since).toBeGreaterThanOrEqual(before)
+  expect(since).toBeLessThan(Date.now() / 1000)
+  for (let count = 0; count < 4; count++)
+    expect(await ask(undefined, 100)).toMatchObject({ reason: expect.stringMatching(/left alone/) })
+  expect(metrics.backendsDown().get('main')).toBe(since)
+  expect(told).toEqual([['main', expect.stringMatching(/UND_ERR_SOCKET|ECONNRESET/)]])
+  withdrawn.abort()
+  await Promise.all(waiting)
+})
+
+test('it is told once that a backend gives no tokens, with what came, and once that it gives some again', async () => {
+  const { now, ask, told } = await watched(fails)
+  for (let count = 0; count < 3; count++) await ask()
+  expect(told).toEqual([['main', 'status 500']])
+  now.answer = fine
+  for (let count = 0; count < 3; count++) await ask()
+  expect(told).toEqual([
+    ['main', 'status 500'],
+    ['main', null],
+  ])
 })
 
 test('it lives where it asks for a pause', async () => {

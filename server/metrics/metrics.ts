@@ -1,6 +1,7 @@
 // The server's own figures for Prometheus: counted where things end, in the main thread, with closed labels only.
 import { performance } from 'node:perf_hooks'
 import type { PoolStats } from '../runtime/threads/pool.ts'
+import type { OnSilence } from './backend-health.ts'
 import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import { createLearningEvents, type LearningEvents } from './learning-events.ts'
 import { createSeries, type OpenLists, type Series } from './series.ts'
@@ -33,11 +34,12 @@ export interface MetricsSources {
   store(): { bytes: number; freeBytes: number } | null
 }
 
-/** `now` gives monotonic milliseconds. */
+/** `now` gives monotonic milliseconds; `onSilence` hears of backends that give no tokens. */
 export function createMetrics(
   lists: OpenLists,
   sources: MetricsSources,
   now = () => performance.now(),
+  onSilence: OnSilence = () => {},
 ): Metrics {
   const series = createSeries(lists)
   const { version, node } = lists
@@ -45,7 +47,7 @@ export function createMetrics(
   readLevels(series, lists, sources)
   return {
     ...createLearningEvents(series, lists.component),
-    ...createServingEvents(series, lists.backend, now),
+    ...createServingEvents(series, lists.backend, now, onSilence),
     text: series.text,
     samples: series.samples,
   }

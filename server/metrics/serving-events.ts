@@ -4,6 +4,7 @@ import type { Bound, ErrorCode } from '../../protocol/errors.ts'
 import type { AckResult } from '../../protocol/group.ts'
 import type { Settlement } from '../../protocol/outcomes.ts'
 import type { Spent } from '../runtime/threads/timed-environment.ts'
+import { createBackendHealth, type OnSilence } from './backend-health.ts'
 import { LABEL_LISTS, type LabelValue } from './labels.ts'
 import type { Series } from './series.ts'
 
@@ -17,10 +18,12 @@ interface LeasedOut {
 }
 
 export interface ServingEvents {
-  /** One try of a policy request. */
-  backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
-  /** A policy request with all its tries: what the last came to, and the seconds since the first went out. */
-  backendAsked(backend: string, code: LabelValue<'backend_code'>, seconds: number): void
+  /** One try of a policy request; `what` came of it, in words. */
+  backendTry(backend: string, code: LabelValue<'backend_code'>, seconds: number, what: string): void
+  /** A policy request with all its tries: what the last came to. */
+  backendAsked(backend: string, code: LabelValue<'backend_code'>): void
+  /** None of its endpoints may be asked for a while, since they failed. */
+  backendLeftAlone(backend: string): void
   backendRetry(backend: string, reason: LabelValue<'retry_reason'>): void
   breaker(backend: string, state: LabelValue<'breaker_state'>): void
   /** Backends whose latest requests brought no token, and since when, unix seconds. */
@@ -73,20 +76,14 @@ export interface ServingEvents {
   draining(): void
 }
 
-/**
- * Requests without a token, each with all its tries, after which a backend counts as down, however alive its web server
- * is. One is not enough: what nothing helps may be the request.
- */
-const FRUITLESS_REQUESTS = 3
-
 /** `now` gives monotonic milliseconds. */
 export function createServingEvents(
   series: Series,
   backends: readonly string[],
   now: () => number,
+  onSilence: OnSilence,
 ): ServingEvents {
-  /** Requests in a row without a token, and the unix second in which the first of them went out. */
-  const fruitless = new Map<string, { requests: number; since: number }>()
+  const health = createBackendHealth(onSilence)
   let sockets = 0
   let budget = 0
   /** As far as heartbeats have told. */
@@ -103,19 +100,10 @@ export function createServingEvents(
       series.set('backend_breaker_state', { backend, state }, state === now ? 1 : 0)
   }
 
-  const isDown = (backend: string) => (fruitless.get(backend)?.requests ?? 0) >= FRUITLESS_REQUESTS
-
-  /** A refusal of one request says nothing of the backend; a reply, and a pause that it asks for, say that it lives. */
-  function countFruitless(
-    backend: string,
-    code: LabelValue<'backend_code'>,
-    seconds: number,
-  ): void {
+  /** A refusal of one request says nothing of the backend. */
+  function showHealth(backend: string, code: LabelValue<'backend_code'> | null = null): void {
     if (code === '4xx') return
-    const { requests = 0, since = Date.now() / 1000 - seconds } = fruitless.get(backend) ?? {}
-    if (code === '2xx' || code === '429') fruitless.delete(backend)
-    else fruitless.set(backend, { requests: requests + 1, since })
-    series.set('backend_up', { backend }, isDown(backend) ? 0 : 1)
+    series.set('backend_up', { backend }, health.isDown(backend) ? 0 : 1)
   }
 
   for (const backend of backends) {
@@ -124,15 +112,23 @@ export function createServingEvents(
   }
 
   return {
-    backendTry(backend, code, seconds) {
+    backendTry(backend, code, seconds, what) {
+      health.tried(backend, code, seconds, what)
+      showHealth(backend, code)
       series.inc('backend_requests_total', { backend, code })
       series.observe('backend_request_duration_seconds', { backend }, seconds)
     },
-    backendAsked: countFruitless,
+    backendAsked(backend, code) {
+      health.asked(backend, code)
+      showHealth(backend, code)
+    },
+    backendLeftAlone(backend) {
+      health.leftAlone(backend)
+      showHealth(backend)
+    },
     backendRetry: (backend, reason) => series.inc('backend_retries_total', { backend, reason }),
     breaker: showBreaker,
-    backendsDown: () =>
-      new Map([...fruitless].flatMap(([name, { since }]) => (isDown(name) ? [[name, since]] : []))),
+    backendsDown: health.down,
     retryBudget: (backend, ratio) => series.set('backend_retry_budget_ratio', { backend }, ratio),
     firstToken: (backend, seconds) =>
       series.observe('time_to_first_token_seconds', { backend }, seconds),

@@ -29,6 +29,7 @@ export function clientOf(
   const deaf: PolicyClientHooks = {
     backendTry() {},
     backendAsked() {},
+    backendLeftAlone() {},
     backendRetry() {},
     breaker() {},
     retryBudget() {},

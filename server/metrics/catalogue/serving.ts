@@ -61,7 +61,7 @@ export const BACKENDS = {
   backend_up: gaugeOnceKnown(
     'backend',
     'bool',
-    '1 while tokens come: 0 after three requests in a row that brought none, each with all its tries, until one brings some',
+    '1 while tokens come: 0 after three requests in a row that brought none, each with all its tries, or where after failures no endpoint may be asked, until one brings some',
   ),
   backend_breaker_state: gauge('backend state:breaker_state', 'bool', '1 for the state that holds'),
   backend_requests_total: counter(

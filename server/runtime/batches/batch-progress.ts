@@ -61,6 +61,23 @@ export function groupProgress(
   }
 }
 
+/** What a server found in its ledger when it started. */
+export interface Recovered {
+  batches: number
+  groups_ready: number
+  groups_leased: number
+  episodes_under_way: number
+}
+
+export function recoveredOf(batches: readonly BatchProgress[]): Recovered {
+  return {
+    batches: batches.length,
+    groups_ready: total(batches, ({ groups }) => groups.ready),
+    groups_leased: total(batches, ({ groups }) => groups.leased),
+    episodes_under_way: total(batches, ({ episodes }) => episodes.in_flight),
+  }
+}
+
 function costOf(groups: readonly Pick<GroupRun, 'cost'>[]): GroupCost {
   return {
     prompt_tokens: total(groups, ({ cost }) => cost.prompt_tokens),

@@ -12,6 +12,7 @@ import type { Announced, PolicyBoard } from '../policy/policy-board.ts'
 import { createSuspects } from '../threads/suspects.ts'
 import { createAdmission } from './admission.ts'
 import { planBatch } from './batch-plan.ts'
+import { type Recovered, recoveredOf } from './batch-progress.ts'
 import { type BatchRun, pauseNote, startBatch } from './batch-run.ts'
 import type { BatchWorld } from './batch-world.ts'
 import { explainRecord } from './explain-record.ts'
@@ -39,7 +40,7 @@ export interface RolloutsWorld
 
 export interface Rollouts extends Service {
   /** Takes up what the ledger has from before; to be called once, before anything else. */
-  restore(): Promise<void>
+  restore(): Promise<Recovered>
   /** Batches that are not played to their end, bytes of episodes whose groups have not left, and why some batch starts no group. */
   standing(): {
     playing: number
@@ -140,7 +141,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   }
 
   /** Everything that the ledger has goes on from where it was. */
-  async function restore(): Promise<void> {
+  async function restore(): Promise<Recovered> {
     for (const backend of Object.keys(config.backends)) {
       const known = (await ledger.note(policyNote(backend))) as Announced | null
       if (!known) continue
@@ -160,7 +161,9 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       runs.set(entry.id, startBatch(plan, batchWorld, past))
     }
     shares.apply()
+    const all = [...runs.values()].map((run) => run.progress())
     await forgetOldBatches()
+    return recoveredOf(all)
   }
 
   return {

@@ -36,10 +36,12 @@ type RetryReason = 'connect' | 'timeout' | '429' | '5xx' | 'truncated' | 'invali
 
 /** What the metrics hear. */
 export interface PolicyClientHooks {
-  /** One try; those that are withdrawn on the way came to nothing that could be told. */
-  backendTry(backend: string, code: CodeClass, seconds: number): void
-  /** One request with all its tries: what the last came to, and the seconds since the first went out. */
-  backendAsked(backend: string, code: CodeClass, seconds: number): void
+  /** One try, and in words what came of it; those that are withdrawn on the way came to nothing that could be told. */
+  backendTry(backend: string, code: CodeClass, seconds: number, what: string): void
+  /** One request with all its tries: what the last came to. */
+  backendAsked(backend: string, code: CodeClass): void
+  /** None of its endpoints may be asked for a while, since they failed. */
+  backendLeftAlone(backend: string): void
   backendRetry(backend: string, reason: RetryReason): void
   /** The best of its endpoints. */
   breaker(backend: string, state: 'closed' | 'half_open' | 'open'): void
@@ -64,10 +66,10 @@ interface Pass {
   probe: boolean
 }
 
-/** What a request came to: `code` of its last try and when the first went out; null where none did. */
+/** What a request came to, and its last try; null where none went out. */
 interface Asked {
   answer: PolicyAnswer
-  sent: { code: CodeClass; firstAt: number } | null
+  code: CodeClass | null
 }
 
 /** One client for all backends of the configuration; `random` in [0, 1) jitters the back-off. */
@@ -108,12 +110,13 @@ export function createPolicyClient(
     const tried = current(target, endpoint, posted, announced)
     endpoint.inFlight--
     const at = performance.now()
-    if (!signal.aborted) hooks.backendTry(target.name, tried.code, (at - started) / 1000)
+    const what = failureText(tried)
+    if (!signal.aborted) hooks.backendTry(target.name, tried.code, (at - started) / 1000, what)
     const [firstMs, gapMs] = [tried.pace?.firstTokenMs(), tried.pace?.gapMs()]
     if (firstMs) hooks.firstToken(target.name, firstMs / 1000)
     if (gapMs) hooks.tokenGap(target.name, gapMs / 1000)
     const event = breakerEvent(tried, at, probe, signal.aborted)
-    if (event.type === 'failed' || event.type === 'limited') target.lastFailure = failureText(tried)
+    if (event.type === 'failed' || event.type === 'limited') target.lastFailure = what
     feed(target, endpoint, event)
     return tried
   }
@@ -151,7 +154,9 @@ export function createPolicyClient(
     const { phase } = endpoint.breaker
     endpoint.breaker = breakerReducer(endpoint.breaker, event)
     if (phase === endpoint.breaker.phase) return
-    hooks.breaker(target.name, bestOf(target.endpoints))
+    const best = bestOf(target.endpoints)
+    hooks.breaker(target.name, best)
+    if (best === 'open' && event.type === 'failed') hooks.backendLeftAlone(target.name)
     for (const wake of target.waiting) wake()
   }
 
@@ -203,11 +208,10 @@ export function createPolicyClient(
     for (let tries = 0; ; tries++) {
       const pass = await admitted(target, wish, deadline, patience)
       if (!pass) return last ?? notAdmitted(target, board.of(target.name).paused)
-      const firstAt: number = last?.sent?.firstAt ?? performance.now()
       pay(target, tries === 0 ? 'requests' : 'retries')
       seat.endpoint = pass.endpoint
       const tried = await tryOnce(target, pass, request, patience, signal)
-      last = { answer: told(tried.answer, tries), sent: { code: tried.code, firstAt } }
+      last = { answer: told(tried.answer, tries), code: tried.code }
       if (patience.ended() || tried.again === null) return last
       // A Retry-After is of this endpoint, and another need not wait for it.
       const asked = target.endpoints.length > 1 ? 0 : tried.again
@@ -229,9 +233,9 @@ export function createPolicyClient(
       const { backend } = request
       inFlight.set(backend, (inFlight.get(backend) ?? 0) + 1)
       try {
-        const { answer, sent } = await askTarget(target, request, deadline, patience, signal, seat)
+        const { answer, code } = await askTarget(target, request, deadline, patience, signal, seat)
         if (signal.aborted) return failure('aborted', 'withdrawn')
-        if (sent) hooks.backendAsked(backend, sent.code, (performance.now() - sent.firstAt) / 1000)
+        if (code !== null) hooks.backendAsked(backend, code)
         return answer
       } finally {
         patience.close()
@@ -278,7 +282,7 @@ function failureText({ answer, code }: Tried): string {
 function notAdmitted({ lastFailure }: Target, paused: boolean): Asked {
   const left = `the backend is left alone for a while after failures, the last: ${lastFailure}`
   const answer = paused ? failure('timeout', '') : failure('infra_backend', left)
-  return { answer, sent: null }
+  return { answer, code: null }
 }
 
 /** The answer, with the number of tries in the reason of a failure. */
