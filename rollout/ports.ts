@@ -168,6 +168,8 @@ export interface Ledger {
   reclaim(batch: string, kept: readonly string[]): Promise<void>
   /** A small value that must still be known after a restart, by name; null where none was kept. */
   note(name: string): Promise<JsonObject | null>
+  /** The names of all such values. */
+  notes(): Promise<string[]>
   /** Null forgets it. */
   keepNote(name: string, value: JsonObject | null): Promise<void>
   /** How many groups of a batch stand where. Counts over all deliveries equal the groups that were settled. */

@@ -1,6 +1,7 @@
 // Groups of a batch posted to its callback as they get ready: leased, told until they are taken, acknowledged.
 import { randomUUID } from 'node:crypto'
 import type { BatchCallback } from '../protocol/batch.ts'
+import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
 import type { CallbackSender } from './callback-sender.ts'
 import type { LeaseAnswer, Service } from './service.ts'
@@ -8,7 +9,8 @@ import type { LeaseAnswer, Service } from './service.ts'
 /** How long a loop waits for a group at once. */
 const WAIT_S = 60
 
-const noteOf = (batch: string) => `callback-${batch}`
+const PREFIX = 'callback-'
+const noteOf = (batch: string) => `${PREFIX}${batch}`
 
 /**
  * The service with callbacks: `submit` throws `invalid_request` for a URL that may not be called. A group that is not
@@ -26,6 +28,11 @@ export function withCallbacks(
     if (followed.has(batch)) return
     followed.add(batch)
     deliver(batch, callback)
+      .catch(async (error: Error) => {
+        // Only what is done is ever forgotten: there is nothing left to tell.
+        if (!isGone(error)) throw error
+        await service.keepNote(noteOf(batch), null)
+      })
       .catch((error: Error) => onFailure(batch, error.message))
       .finally(() => followed.delete(batch))
   }
@@ -69,13 +76,18 @@ export function withCallbacks(
     else if (closing.aborted) await service.nack(batch, { groups: leases })
   }
 
+  /** Callbacks of batches that are not done are made again; the others are over, or their batch never came. */
   async function findAgain(): Promise<void> {
-    for (const { id, done } of service.batches()) {
-      const note = done ? null : await service.note(noteOf(id))
+    const open = new Set(service.batches().flatMap(({ id, done }) => (done ? [] : [id])))
+    for (const name of await service.notes()) {
+      if (!name.startsWith(PREFIX)) continue
+      const id = name.slice(PREFIX.length)
+      const note = open.has(id) ? await service.note(name) : null
       if (note) follow(id, note as unknown as BatchCallback)
+      else await service.keepNote(name, null)
     }
   }
-  findAgain().catch((error: Error) => onFailure('', error.message))
+  const found = findAgain().catch((error: Error) => onFailure('', error.message))
 
   return {
     ...service,
@@ -83,6 +95,7 @@ export function withCallbacks(
       const { callback } = request
       if (!callback) return service.submit(request)
       sender.check(callback.url, 'callback.url')
+      await found
       const id = request.id ?? `b-${randomUUID()}`
       const note = noteOf(id)
       // Before the batch: a crash between the two leaves a note of nothing, and no batch that nobody is told of.
@@ -98,4 +111,8 @@ export function withCallbacks(
       }
     },
   }
+}
+
+function isGone(error: Error): boolean {
+  return error instanceof PaddockError && error.code === 'gone'
 }

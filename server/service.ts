@@ -128,7 +128,9 @@ export interface Service {
   advantages(line: unknown): Promise<JsonObject>
   /** What a dialect must still know after a restart: one value by name; null where none was kept. */
   note(name: string): Promise<JsonObject | null>
-  /** Null forgets it. */
+  /** The names of all notes. */
+  notes(): Promise<string[]>
+  /** Null forgets it. A note by a batch's id holds that batch: however old, it is not forgotten before its note is. */
   keepNote(name: string, value: JsonObject | null): Promise<void>
   /** Why the server would not take work now; empty where it would. */
   notReady(): string[]

@@ -175,7 +175,8 @@ export const settingsSchema = z
           .default(2 ** 31),
         /** Events kept of each batch; the oldest go first. */
         max_events: z.int().min(1).default(100_000),
-        /** Episodes of batches that are done which stay to be looked at, some 5 KB each; the oldest batches go first. */
+        /** Episodes of batches that are done which stay to be looked at, some 5 KB each; the oldest batches go first, but not before whoever has
+         * still to tell of them has done so. */
         keep_episodes: z.int().min(0).default(50_000),
         max_body_bytes: z.int().min(1024).default(MAX_BODY_BYTES),
         max_connections: z.int().min(1).default(12_000),

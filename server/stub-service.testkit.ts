@@ -150,6 +150,7 @@ export function createStubService(overrides: Partial<Service> = {}): StubService
     waitReady: async () => ready.length > 0,
     peek: async () => null,
     note: async () => null,
+    notes: async () => [],
     async keepNote(name, value) {
       note('keepNote', name, value)
     },

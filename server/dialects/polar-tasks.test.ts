@@ -161,10 +161,12 @@ describe('over a restart', () => {
         if (value === null) notes.delete(name)
         else notes.set(name, structuredClone(value))
       },
+      notes: async () => [...notes.keys()],
       letGo: async (_, taken) => onGone(taken),
     }
     return {
       gone,
+      notes,
       next: (own: Partial<Service> = {}, keepMs?: number) =>
         open(callbacks, { ...more, ...own }, keepMs),
     }
@@ -213,6 +215,22 @@ describe('over a restart', () => {
     finished = 1
     await next({ progress: progress as never }).tasks.status('t')
     expect(made).toEqual([])
+  })
+
+  test('the note of a batch that is not there any more goes', async () => {
+    const { notes, next } = lives(taking)
+    await next().submit(null)
+    expect(notes.size).toBe(1)
+    const { tasks } = next({ batches: () => [] })
+    await expect(tasks.status('t')).rejects.toThrow('no task t')
+    expect(notes.size).toBe(0)
+  })
+
+  test('the note of a task that is over goes, though its batch went before', async () => {
+    const { notes, next } = lives(taking)
+    const letGo = () => Promise.reject(new PaddockError('gone', 'batch b was done long ago'))
+    await next({ letGo }, 5).submit(null)
+    await expect.poll(() => notes.size).toBe(0)
   })
 
   test('what a poll has handed out leaves the store as taken', async () => {

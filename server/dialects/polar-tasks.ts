@@ -143,8 +143,11 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
   /** The group leaves the store: acknowledged where somebody has it, handed back for good where nobody came. */
   async function settle(task: Task): Promise<void> {
     tasks.delete(task.batch)
-    await service.letGo(task.batch, isDelivered(task))
-    await service.keepNote(task.batch, null)
+    try {
+      await service.letGo(task.batch, isDelivered(task))
+    } finally {
+      await service.keepNote(task.batch, null)
+    }
   }
 
   function add(note: Note, batch: string, admitted: Promise<void>): Task {
@@ -153,9 +156,16 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
     return task
   }
 
-  /** Tasks whose batches the ledger still has. Their callbacks are made again where they may not have been taken. */
+  /**
+   * Tasks whose batches the ledger still has. Their callbacks are made again where they may not have been taken. A crash
+   * may have left the note of a batch that never came.
+   */
   async function findAgain(): Promise<void> {
-    for (const { id } of service.batches()) {
+    const batches = service.batches()
+    const known = new Set(batches.map(({ id }) => id))
+    for (const name of await service.notes())
+      if (name.startsWith(PREFIX) && !known.has(name)) await service.keepNote(name, null)
+    for (const { id } of batches) {
       if (!id.startsWith(PREFIX)) continue
       const note = await service.note(id)
       if (note === null) continue
@@ -191,6 +201,7 @@ export function createPolarTasks(options: PolarTasksOptions): PolarTasks {
         alias: aliasFor(tasks.values(), { task_id, callback_url }, now()),
       }
       const admit = async () => {
+        // It holds the batch, however its group ends, until the task is over.
         await service.keepNote(batch, note as unknown as JsonObject)
         await service.submit(request)
       }

@@ -37,6 +37,11 @@ export interface SlimeBatches {
   takeBack(handed: readonly HandedOut[]): Promise<void>
   /** Takes back leases of the run's batches that no answer of it has: the server died before it could note them. */
   reclaim(run: SlimeRun): Promise<void>
+  /** Keeps batches of the run that are done from being forgotten: what became of their groups has still to be read. */
+  hold(batches: Iterable<string>): Promise<void>
+  release(batches: Iterable<string>): Promise<void>
+  /** Releases what a server held that died before its run named it, or after it named it no more; holds what it names. */
+  holdAgain(run: SlimeRun): Promise<void>
   /** Withdraws what plays; what has finished stays to be leased. */
   cancel(run: SlimeRun): Promise<void>
   /** Withdraws what plays, and lets go of what has finished. */
@@ -47,6 +52,9 @@ export interface SlimeBatches {
 const LEASE_S = 600
 /** The largest lease that the service takes. */
 const MAX_LEASE = 1024
+
+/** Every batch of a run is called so: `slime-1.0`. */
+const BATCH_PREFIX = 'slime-'
 
 const FLAT = new Set(['zero_variance'])
 const MACHINERY = new Set(['infra', 'timeout', 'aborted'])
@@ -64,6 +72,13 @@ export function createSlimeBatches(service: Service): SlimeBatches {
           else await service[how](batch, { groups: some })
         })
     }
+  }
+
+  const hold = async (ids: Iterable<string>) => {
+    for (const id of ids) await service.keepNote(id, { held_by: 'slime' })
+  }
+  const release = async (ids: Iterable<string>) => {
+    for (const id of ids) await service.keepNote(id, null)
   }
 
   async function newsOf(batch: string): Promise<News> {
@@ -145,6 +160,15 @@ export function createSlimeBatches(service: Service): SlimeBatches {
     async reclaim({ batches, answer }) {
       const kept = answer?.groups.map(({ lease }) => lease) ?? []
       for (const { id } of batches) await known(() => service.reclaim(id, kept))
+    },
+
+    hold,
+    release,
+    async holdAgain({ batches }) {
+      const named = new Set(batches.map(({ id }) => id))
+      const held = (await service.notes()).filter((name) => name.startsWith(BATCH_PREFIX))
+      await release(held.filter((name) => !named.has(name)))
+      await hold([...named].filter((id) => !held.includes(id)))
     },
 
     async cancel({ batches }) {

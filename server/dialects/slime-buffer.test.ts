@@ -81,6 +81,7 @@ function playedService(notes: Map<string, JsonObject>, known = new Map<string, n
           open.set(id, group)
         }
     },
+    notes: async () => [...notes.keys()],
     note: async (name) => structuredClone(notes.get(name) ?? null),
     async keepNote(name, value) {
       if (value === null) notes.delete(name)
@@ -295,5 +296,40 @@ describe('who may ask', () => {
     const foreign = { ...headers, origin: 'https://evil.example' }
     const request = { method: 'POST', headers: foreign, body: '{}' }
     expect((await app(true).request('/get_rollout_data', request)).status).toBe(403)
+  })
+})
+
+describe('a batch whose news the buffer has still to read', () => {
+  const holds = (notes: Map<string, JsonObject>) =>
+    [...notes.keys()].filter((name) => name.startsWith('slime-'))
+  const open = (service: Service) => createApp(service, config)
+
+  test('is held until its groups have arrived', async () => {
+    const notes = new Map<string, JsonObject>()
+    const app = open(playedService(notes).service)
+    await post(app, '/start_rollout', START)
+    expect(holds(notes)).toEqual(['slime-1.0', 'slime-1.1'])
+    await poll(app)
+    expect(holds(notes)).toContain('slime-1.0')
+    await poll(app)
+    expect(holds(notes)).toEqual(['slime-1.1', 'slime-1.2'])
+  })
+
+  test('is held after a restart, and what a dead server held for nothing is not', async () => {
+    const notes = new Map<string, JsonObject>()
+    const known = new Map<string, number[]>()
+    await post(open(playedService(notes, known).service), '/start_rollout', START)
+    notes.delete('slime-1.1')
+    notes.set('slime-1.7', {})
+    await poll(open(playedService(notes, known).service))
+    expect(holds(notes)).toEqual(['slime-1.0', 'slime-1.1'])
+  })
+
+  test('is held no longer when another training takes its place', async () => {
+    const notes = new Map<string, JsonObject>()
+    const app = open(playedService(notes).service)
+    await post(app, '/start_rollout', START)
+    await post(app, '/start_rollout', { ...START, num_repeat_per_sample: '2' })
+    expect(holds(notes)).toEqual(['slime-2.0', 'slime-2.1'])
   })
 })

@@ -87,16 +87,22 @@ export function createSlimeBuffer(
     const tasks = kept && (await service.note(tasksNote(kept.run.id)))
     if (kept && tasks) {
       current = { ...kept, tasks: tasks.tasks as unknown as SelectedTask[] }
+      await batches.holdAgain(kept.run)
       await batches.reclaim(kept.run)
     }
     loaded = true
     return current
   }
 
+  /** A batch is held from before the run names it until it does no more. */
   async function keep(changed: Current): Promise<void> {
     const { tasks, ...kept } = changed
+    const before = new Set(current?.run.batches.map(({ id }) => id))
+    const after = new Set(changed.run.batches.map(({ id }) => id))
     current = changed
+    await batches.hold([...after].filter((id) => !before.has(id)))
     await service.keepNote(NOTE, kept as unknown as JsonObject)
+    await batches.release([...before].filter((id) => !after.has(id)))
   }
 
   const feed = (state: Current, ...events: SlimeEvent[]): Current => ({

@@ -194,6 +194,7 @@ describe.each(STORES)('the ledger over %s', (kind) => {
     expect(found.life).toBe(1)
     expect(await bench.ledger.note('policy/main')).toEqual({ version: 7 })
     expect(await bench.ledger.note('policy/other')).toBeNull()
+    expect(await bench.ledger.notes()).toEqual(['policy/main'])
   })
 
   test('ready, leased and acknowledged groups are so for a new process, and their bytes are the same', async () => {

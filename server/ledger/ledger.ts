@@ -126,6 +126,10 @@ export function createLedger(store: Store, options: LedgerOptions): Ledger {
     async note(name) {
       return reader.json<JsonObject>(keys.note(name)) ?? null
     },
+    async notes() {
+      const folder = keys.note('')
+      return store.keys(folder).map((key) => key.slice(folder.length))
+    },
     async keepNote(name, value) {
       const key = keys.note(name)
       await commit([{ key, value: value && frameJson(key, value) }])

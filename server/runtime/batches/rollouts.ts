@@ -20,10 +20,8 @@ import { gradeResponse } from './grade-response.ts'
 import { listedGroup } from './group-list.ts'
 import { planFacts, restorePlan } from './kept-plan.ts'
 import { createLeasing } from './leasing.ts'
+import { oldBatches } from './old-batches.ts'
 import { createShares } from './shares.ts'
-
-/** Batches that are done stay readable, the newest of them, up to `limits.keep_episodes`; of older ones only the id is known. */
-const KEPT_DONE_BATCHES = 32
 
 /** Characters of a request from which on a thread takes its digest: the keys of all objects are sorted for it. */
 const LARGE_REQUEST = 64 * 1024
@@ -61,6 +59,8 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   const submitting = new Map<string, { digest: string; accepted: ReturnType<Service['submit']> }>()
   /** Batches whose record in the ledger is damaged. */
   const damaged = new Set<string>()
+  /** Names of notes: a batch of such a name is held. */
+  const noted = new Set<string>()
   let draining = false
   const planWorld = {
     backends: config.backends,
@@ -127,14 +127,11 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
   }
 
   async function forgetOldBatches(): Promise<void> {
-    const done = [...runs].filter(([, run]) => run.isDone())
-    let episodes = 0
-    for (const [age, [id, run]] of done.reverse().entries()) {
+    const done = [...runs].flatMap(([id, run]) => {
       const { tasks, group_size } = run.plan.request
-      episodes += tasks.length * group_size
-      // Whoever waited for the newest must see how it ended.
-      if (age === 0) continue
-      if (age < KEPT_DONE_BATCHES && episodes <= config.limits.keep_episodes) continue
+      return run.isDone() ? [{ id, episodes: tasks.length * group_size }] : []
+    })
+    for (const id of oldBatches(done, noted, config.limits.keep_episodes)) {
       runs.delete(id)
       await ledger.forget(id)
     }
@@ -160,6 +157,7 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
       countSettlements(ledger, { id: entry.id, mode: plan.request.mode }, metrics)
       runs.set(entry.id, startBatch(plan, batchWorld, past))
     }
+    for (const name of await ledger.notes()) noted.add(name)
     shares.apply()
     const all = [...runs.values()].map((run) => run.progress())
     await forgetOldBatches()
@@ -314,7 +312,12 @@ export function createRollouts(world: RolloutsWorld): Rollouts {
     parse: (line) => pool.run('parse', line),
     advantages: (line) => pool.run('advantages', line),
     note: (name) => ledger.note(name),
-    keepNote: (name, value) => ledger.keepNote(name, value),
+    notes: () => ledger.notes(),
+    async keepNote(name, value) {
+      if (value !== null) noted.add(name)
+      await ledger.keepNote(name, value)
+      if (value === null) noted.delete(name)
+    },
     notReady: () => [
       ...(draining ? ['the server is stopping'] : []),
       ...[...metrics.backendsDown().keys()].map((backend) => `backend ${backend} gives no tokens`),
