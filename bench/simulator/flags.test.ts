@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createProgram, readOptions } from './flags.ts'
 import { DEFAULTS } from './options.ts'
@@ -60,10 +63,25 @@ test.each([
   [['--fault', '500=2'], 'a rate up to 1'],
   [['--mix', 'correct'], 'name=weight'],
   [['--latency', 'soon'], 'lognormal:MEDIAN_MS,SIGMA'],
+  [['--latency', '0.3'], 'fixed:MS'],
   [['--port', 'x'], 'whole number'],
   [['--scripts', '/nowhere/scripts.jsonl'], 'ENOENT'],
   [['--format', 'react'], 'hermes'],
   [['--temperature', '1'], 'unknown option'],
 ])('%j is refused with what was expected', async (flags, said) => {
   await expect(read(...flags)).rejects.toThrow(said)
+})
+
+test('a mix of transcripts that no script has is refused with the names that there are', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'paddock-mix-')), 'scripts.jsonl')
+  const steps = [{ say: 'Blue.' }]
+  writeFileSync(file, JSON.stringify({ match: 'm', transcripts: { right: { steps } } }))
+  await expect(read('--scripts', file, '--mix', 'right=1,nosuch=1')).rejects.toThrow(
+    '--mix: expected right, malformed, truncated, prose; got nosuch',
+  )
+  expect((await read('--scripts', file, '--mix', 'right=1,prose=1')).style.mix).toEqual({
+    ...{ right: 1, prose: 1 },
+  })
+  // The default names a transcript that need not be there.
+  await read('--scripts', file)
 })

@@ -5,7 +5,7 @@ import { FAULTS, type FaultKind, type FaultRule } from './faults.ts'
 import { type Latency, parseLatency } from './latency.ts'
 import { DEFAULTS, type SimulatorOptions } from './options.ts'
 import type { Mix } from './policy/plan.ts'
-import { parseScripts } from './policy/script.ts'
+import { parseScripts, type Script } from './policy/script.ts'
 
 /** The command with its flags; it parses nothing by itself. */
 export function createProgram(): Command {
@@ -88,16 +88,28 @@ export async function readOptions(
     ...(flags.faultAfter !== undefined && { after: flags.faultAfter }),
     ...(flags.faultTimes !== undefined && { times: flags.faultTimes }),
   }
+  const scripts = flags.scripts ? parseScripts(await readFile(flags.scripts, 'utf8')) : []
+  if (program.getOptionValueSource('mix') === 'cli') refuseUnknownNames(mix, scripts)
   return {
     ...{ host, port, model, maxModelLen, seed, logprobsMode, latency, prepared, record },
     modelDir: flags.modelDir ?? null,
     weightVersion: flags.version,
     fallbackSeed: flags.fallbackSeed ?? null,
-    scripts: flags.scripts ? parseScripts(await readFile(flags.scripts, 'utf8')) : [],
+    scripts,
     marker: flags.marker === undefined ? null : new RegExp(flags.marker),
     style: { format, thinking, mix },
     faults: flags.fault.map((rule) => ({ ...rule, ...target })),
   }
+}
+
+/** Without scripts there is nothing to compare with. */
+function refuseUnknownNames(mix: Mix, scripts: readonly Script[]): void {
+  if (scripts.length === 0) return
+  const played = new Set(scripts.flatMap(({ transcripts }) => Object.keys(transcripts)))
+  const known = [...played, 'malformed', 'truncated', 'prose']
+  const unknown = Object.keys(mix).filter((name) => !known.includes(name))
+  if (unknown.length > 0)
+    throw new Error(`--mix: expected ${known.join(', ')}; got ${unknown.join(', ')}`)
 }
 
 function integer(text: string): number {

@@ -7,7 +7,9 @@ export type Latency =
 
 /** Reads `0`, `fixed:50` or `lognormal:200,0.5` (median in ms, sigma of the logarithm). */
 export function parseLatency(text: string): Latency {
-  const [, fixed] = /^(?:fixed:)?(\d+(?:\.\d+)?)$/.exec(text) ?? []
+  if (text === '0') return { kind: 'fixed', ms: 0 }
+  // Another bare number could be meant as seconds.
+  const [, fixed] = /^fixed:(\d+(?:\.\d+)?)$/.exec(text) ?? []
   if (fixed !== undefined) return { kind: 'fixed', ms: Number(fixed) }
   const [, median, sigma] = /^lognormal:(\d+(?:\.\d+)?),(\d+(?:\.\d+)?)$/.exec(text) ?? []
   if (median === undefined || sigma === undefined)

@@ -1,5 +1,8 @@
 // `paddock eval` against a whole server: the table, the JSON, and failures of the machinery apart.
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
@@ -7,6 +10,7 @@ import { type EvaluatedTask, evaluationReport } from '../../reward/evaluation.ts
 import { arithmeticRequest, type House, openHouse } from '../testkit/house.testkit.ts'
 import { type EvalOptions, evaluate } from './eval.ts'
 import { evaluationText } from './eval-table.ts'
+import { explain } from './explain.ts'
 import { keptStreams } from './streams.testkit.ts'
 
 let house: House
@@ -113,4 +117,17 @@ test('says in the text what has no number', () => {
   expect(text).toContain('in no mean and no rate: 1 infra_tool')
   expect(text).toMatch(/^all +0 +– +– +– +– +–$/m)
   expect(text).not.toContain('NaN')
+})
+
+test('where no server answers, or another one, it says so and names --url', async () => {
+  const other = createServer((_, response) => response.end('<html>')).listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  const url = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
+  await expect(run(SUMS, { url })).rejects.toThrow(/expected a Paddock .*--url/)
+  other.closeAllConnections()
+  other.close()
+  await once(other, 'close')
+  const nobody = /no server answers at http:.*ECONNREFUSED.*--url/
+  await expect(run(SUMS, { url })).rejects.toThrow(nobody)
+  await expect(explain('b.g0', { url }, keptStreams().streams)).rejects.toThrow(nobody)
 })

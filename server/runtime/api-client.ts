@@ -1,6 +1,6 @@
 // A small client of the native API for our own programs: what a trainer would do, over HTTP.
 import type { BatchAccepted, BatchProgress } from '../../protocol/batch.ts'
-import type { Problem } from '../../protocol/errors.ts'
+import { PaddockError, type Problem } from '../../protocol/errors.ts'
 import type { AckResult, DeliveredGroup } from '../../protocol/group.ts'
 import type { EvaluationReport } from '../../reward/evaluation.ts'
 import type { ExplainedGroup } from './batches/explain-record.ts'
@@ -20,10 +20,13 @@ export interface ApiClient {
   tasks(pack?: string): Promise<{ tasks: { id: string; pack: string; title: string }[] }>
 }
 
-/** Every answer of 400 and above is thrown as an Error with the problem's own sentence. */
+/**
+ * Every answer of 400 and above is thrown as an Error with the problem's own sentence; where nobody answers, or somebody
+ * else, PaddockError `internal`.
+ */
 export function createApiClient(url: string, token?: string): ApiClient {
   async function call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const response = await fetch(`${url}${path}`, {
+    const response = await answerOf(url, path, {
       method,
       headers: {
         ...(body !== undefined && { 'content-type': 'application/json' }),
@@ -31,7 +34,7 @@ export function createApiClient(url: string, token?: string): ApiClient {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
-    const answer: unknown = await response.json()
+    const answer = await jsonOf(response, url)
     if (!response.ok) {
       const { detail, path: at } = answer as Problem
       throw new Error(`${method} ${path}: ${response.status} ${at ? `${at}: ` : ''}${detail}`)
@@ -51,5 +54,30 @@ export function createApiClient(url: string, token?: string): ApiClient {
         groups: groups.map(({ id, lease }) => ({ id, lease: lease.id })),
       }),
     tasks: (pack) => call('GET', `/v1/tasks${pack ? `?pack=${pack}` : ''}`),
+  }
+}
+
+async function answerOf(url: string, path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`${url}${path}`, init)
+  } catch (error) {
+    const { cause = error } = error as Error
+    throw new PaddockError(
+      'internal',
+      `no server answers at ${url} (${(cause as Error).message}); start one with paddock serve, or name yours with --url`,
+      { cause },
+    )
+  }
+}
+
+async function jsonOf(response: Response, url: string): Promise<unknown> {
+  try {
+    return await response.json()
+  } catch (cause) {
+    throw new PaddockError(
+      'internal',
+      `expected a Paddock at ${url}, got an answer of status ${response.status} that is no JSON; name yours with --url`,
+      { cause },
+    )
   }
 }
