@@ -28,7 +28,7 @@ export interface Ending {
   /** From the rewards to the reward; none where there is none. */
   shaping?: ShapingStep[]
   grade: JsonObject | null
-  /** Of the checks of the grade, where its environment has any. */
+  /** What each check of the grade counts for, by its id; left out by environments without checks. */
   weights?: Record<string, number> | undefined
   /** Kind of what broke the contract, where it was a field of the rewards. */
   kind?: string | undefined

@@ -116,7 +116,8 @@ test('a call that fails is made again under the same lease, until it is taken', 
   expect(leases[0]).toMatchObject({ delivery: 1 })
 })
 
-test('a trainer whose listener hangs holds up only itself', async () => {
+/** Takes every connection and never answers. */
+async function hangingTrainer() {
   const hanging = createServer((request) => request.resume()).listen(0, '127.0.0.1')
   await once(hanging, 'listening')
   cleanups.push(() => {
@@ -124,11 +125,16 @@ test('a trainer whose listener hangs holds up only itself', async () => {
     hanging.closeAllConnections()
   })
   const { port } = hanging.address() as AddressInfo
+  return { hanging, url: `http://127.0.0.1:${port}/` }
+}
+
+test('a trainer whose listener hangs holds up only itself', async () => {
+  const { hanging, url: mute } = await hangingTrainer()
   let held = 0
   const allHeld = new Promise<void>((resolve) => {
     hanging.on('request', () => ++held === 4 && resolve())
   })
-  for (let index = 0; index < 8; index++) await house.api.submit(batch(`http://127.0.0.1:${port}/`))
+  for (let index = 0; index < 8; index++) await house.api.submit(batch(mute))
   await allHeld
   const { url } = await trainer(200)
   const { id } = await house.api.submit(batch(url))
@@ -136,16 +142,10 @@ test('a trainer whose listener hangs holds up only itself', async () => {
 })
 
 test('a group that waits for a place at its listener is not leased before it has one', async () => {
-  const hanging = createServer((request) => request.resume()).listen(0, '127.0.0.1')
-  await once(hanging, 'listening')
-  cleanups.push(() => {
-    hanging.close()
-    hanging.closeAllConnections()
-  })
-  const { port } = hanging.address() as AddressInfo
+  const { url } = await hangingTrainer()
   const ids = await Promise.all(
     Array.from({ length: 8 }, async () => {
-      const { id } = await house.api.submit(batch(`http://127.0.0.1:${port}/`))
+      const { id } = await house.api.submit(batch(url))
       return id
     }),
   )
@@ -155,8 +155,9 @@ test('a group that waits for a place at its listener is not leased before it has
       all.reduce((total, { groups }) => total + groups[what], 0)
     return { finished: sum('finished'), leased: sum('leased') }
   }
-  while ((await standing()).finished < 16);
-  expect(await standing()).toEqual({ finished: 16, leased: 4 })
+  let now = await standing()
+  while (now.finished < 16 || now.leased < 4) now = await standing()
+  expect(now).toEqual({ finished: 16, leased: 4 })
 })
 
 test('a group that is not taken within its lease is delivered again', async () => {

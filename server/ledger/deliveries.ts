@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { AckResult } from '../../protocol/group.ts'
-import type { LeasedGroup } from '../../rollout/ports.ts'
-import type { KeptGroup, KeptGroups } from './kept-groups.ts'
+import type { LeasedGroup, Ledger } from '../../rollout/ports.ts'
+import type { KeptGroups } from './kept-groups.ts'
 import { keys } from './keys.ts'
 import { type LeaseEvent, leaseReducer } from './lease.ts'
 import { frameJson } from './record.ts'
@@ -44,7 +44,10 @@ interface Open {
   timer: NodeJS.Timeout | null
 }
 
-export interface Deliveries {
+/** What the ledger does with groups that have finished, as `Ledger` says it. */
+type OfLedger = 'lease' | 'renew' | 'giveUp' | 'peek' | 'takeBack' | 'reclaim' | 'watch'
+
+export interface Deliveries extends Pick<Ledger, OfLedger> {
   open(batch: string, shelf: Shelf): void
   /** Forgets a batch; what takes its groups' standing away. */
   forget(batch: string): Change[]
@@ -52,19 +55,7 @@ export interface Deliveries {
   shelf(batch: string): Shelf
   shelves(): Shelf[]
   settle(batch: string, finished: () => Fresh): Promise<void>
-  lease(
-    batch: string,
-    max: number,
-    seconds: number,
-    isStale: (oldest: number | null, group: string) => boolean,
-  ): Promise<LeasedGroup[]>
-  renew(batch: string, leases: readonly Named[], seconds: number): Promise<void>
-  giveUp(batch: string, group: string): Promise<void>
-  peek(batch: string): Promise<KeptGroup | null>
   answer(kind: 'ack' | 'nack', batch: string, leases: readonly Named[]): Promise<AckResult[]>
-  takeBack(batch: string, leases: readonly Named[]): Promise<void>
-  reclaim(batch: string, kept: readonly string[]): Promise<void>
-  watch(batch: string, listener: () => void): () => void
   stop(): void
 }
 

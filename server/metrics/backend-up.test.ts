@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { backendAt, clientOf, requestTo } from '../testkit/policy-client.testkit.ts'
 import { createMetrics } from './metrics.ts'
+import { QUIET } from './quiet.testkit.ts'
 
 const closing: (() => unknown)[] = []
 afterEach(async () => {
@@ -31,24 +32,7 @@ async function watched(answer: Answer) {
   })
   const lists = { env: ['office'], backend: ['main'], component: {}, version: '1', node: 'v20' }
   const told: [string, string | null][] = []
-  const sources = {
-    pool: () => ({
-      threads: 1,
-      busy: 0,
-      starting: 0,
-      queued: 0,
-      oldestQueued: 0,
-      busySeconds: [0],
-    }),
-    queueDepth: () => ({ episodes: 0, ready: 0, leased: 0 }),
-    queueCapacity: { batches: 1, ready: 1 },
-    batches: () => ({ playing: 0, oldest: 0, heldBytes: 0, paused: new Set<never>() }),
-    oldest: () => ({ episode: 0, ready: 0 }),
-    backendInFlight: () => 0,
-    socketBytes: () => 0,
-    store: () => null,
-  }
-  const metrics = createMetrics(lists, sources, undefined, (backend, silence) =>
+  const metrics = createMetrics(lists, QUIET, undefined, (backend, silence) =>
     told.push([backend, silence?.last ?? null]),
   )
   const { port } = server.address() as AddressInfo

@@ -2,6 +2,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { type House, openHouse } from '../testkit/house.testkit.ts'
 import { createMetrics } from './metrics.ts'
+import { QUIET } from './quiet.testkit.ts'
 import { scrape } from './scrape.testkit.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -33,20 +34,7 @@ test('a batch that is played waits no more, whether its groups are read or not',
 test('a trainer is silent since its last word, else since the server began, whatever the wall clocks say', async () => {
   let ms = 5000
   const lists = { env: [], backend: [], component: {}, version: '1', node: 'v20' }
-  const nothing = {
-    pool: () => ({
-      ...{ threads: 1, busy: 0, starting: 0, queued: 0, oldestQueued: 0 },
-      busySeconds: [],
-    }),
-    queueDepth: () => ({ episodes: 0, ready: 0, leased: 0 }),
-    queueCapacity: { batches: 1, ready: 1 },
-    batches: () => ({ playing: 0, oldest: 0, heldBytes: 0, paused: new Set<never>() }),
-    oldest: () => ({ episode: 0, ready: 0 }),
-    backendInFlight: () => 0,
-    socketBytes: () => 0,
-    store: () => null,
-  }
-  const metrics = createMetrics(lists, nothing, () => ms)
+  const metrics = createMetrics(lists, QUIET, () => ms)
   const silent = async () =>
     Number(/^paddock_trainer_silent_seconds (\S+)$/m.exec((await metrics.text('plain')).text)?.[1])
   ms += 7000
