@@ -14,7 +14,7 @@ const SLICE_BYTES = 2 ** 20
 /** In front of a sealed episode's bytes: how many of them are the trainer's rows. */
 const ROW_BYTES = 4
 
-export type KeptGroup = Pick<LeasedGroup, 'record' | 'sealed'>
+type KeptGroup = Pick<LeasedGroup, 'record' | 'sealed'>
 
 export interface KeptGroups {
   record(batch: string, group: string): GroupRecord | null
