@@ -1,5 +1,6 @@
 // Groups of a batch posted to its callback as they get ready: leased, told until they are taken, acknowledged.
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { BatchCallback } from '../protocol/batch.ts'
 import { PaddockError } from '../protocol/errors.ts'
 import type { JsonObject } from '../protocol/json.ts'
@@ -8,6 +9,8 @@ import type { LeaseAnswer, Service } from './service.ts'
 
 /** How long a loop waits for a group at once. */
 const WAIT_S = 60
+/** After a group that could not be leased or answered for: what was wrong may pass, and nobody else tells of it. */
+const PAUSE_MS = 5000
 
 const PREFIX = 'callback-'
 const noteOf = (batch: string) => `${PREFIX}${batch}`
@@ -21,6 +24,7 @@ export function withCallbacks(
   sender: CallbackSender,
   closing: AbortSignal,
   onFailure: (batch: string, reason: string) => void,
+  pauseMs = PAUSE_MS,
 ): Service {
   const followed = new Set<string>()
 
@@ -39,8 +43,17 @@ export function withCallbacks(
 
   async function deliver(batch: string, callback: BatchCallback): Promise<void> {
     while (!closing.aborted) {
-      if (await service.waitReady(batch, WAIT_S, closing)) await deliverNext(batch, callback)
-      else if (service.progress(batch).done) break
+      if (!(await service.waitReady(batch, WAIT_S, closing))) {
+        if (service.progress(batch).done) break
+        continue
+      }
+      try {
+        await deliverNext(batch, callback)
+      } catch (error) {
+        if (isGone(error as Error) || closing.aborted) throw error
+        onFailure(batch, (error as Error).message)
+        await sleep(pauseMs, null, { ref: false, signal: closing }).catch(() => {})
+      }
     }
     if (!closing.aborted) await service.keepNote(noteOf(batch), null)
   }
